@@ -1,0 +1,350 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/workerlink/supervisor/future"
+	"github.com/workerlink/supervisor/internal/inbox"
+	"github.com/workerlink/supervisor/internal/task"
+)
+
+// The way of a request: Send, TrySend or Do makes a call (newCall: child,
+// method, arguments), admit finds room in the child's queue, hand gives it to
+// the life that is up, the Link executes it, and settle brings its one verdict
+// to its sink: the inbox, a waiting Do, or a future.
+
+// newCall checks everything about a request that can be checked in the host.
+// It may run user code: the codecs of arguments.
+func (s *Supervisor) newCall(p *SendPayload, attr bool) (*call, error) {
+	if _, err := s.current(); err != nil {
+		return nil, p.refused(err)
+	}
+	sl, err := s.child(p.ProcID)
+	if err != nil {
+		return nil, p.refused(err)
+	}
+	c := &call{slot: sl, id: p.ReqID}
+	c.Method, c.Attr, c.Args, c.kwargs, c.into = p.Method, attr, p.Args, p.Kwargs, p.Into
+	c.Request.call = c
+	switch {
+	case p.Timeout < 0:
+		return nil, p.refused(fmt.Errorf("%w: negative Timeout", ErrBadArgs))
+	case p.Timeout > 0:
+		c.expires = time.Now().Add(p.Timeout)
+		c.deadline = c.expires
+	}
+	if r, ok := sl.child.(resolver); ok {
+		if err := r.resolve(&c.Request); err != nil {
+			return nil, p.refused(err)
+		}
+	} else if len(p.Kwargs) > 0 {
+		return nil, p.refused(fmt.Errorf("%w: this kind of child takes no keyword arguments", ErrBadArgs))
+	}
+	if r, ok := sl.child.(preparer); ok {
+		if c.size, err = r.prepare(&c.Request); err != nil {
+			return nil, p.refused(err)
+		}
+	}
+	return c, nil
+}
+
+// refused is the error of a request that was not accepted.
+func (p *SendPayload) refused(err error) *CallError {
+	return &CallError{ProcID: p.ProcID, ReqID: p.ReqID, Method: p.Method, Unexecuted: true, Err: err}
+}
+
+// start admits the call and hands it over. After nil exactly one verdict
+// reaches the sink; after an error none does.
+func (c *call) start(ctx context.Context, wait bool) error {
+	if !c.expires.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, c.expires, ErrTimeout)
+		defer cancel()
+	}
+	if err := future.Cause(ctx); err != nil {
+		return err
+	}
+	wait = wait && !c.slot.ownChild(ctx)
+	if err := c.admit(ctx, wait); err != nil {
+		return err
+	}
+	accepted, err := c.slot.hand(ctx, c, wait)
+	if !accepted {
+		c.slot.gate.leave(c.size)
+	}
+	return err
+}
+
+func (c *call) admit(ctx context.Context, wait bool) error {
+	if wait {
+		return c.slot.gate.enter(ctx, c.size)
+	}
+	return c.slot.gate.tryEnter(c.size)
+}
+
+// hand submits the call to the life that is up, if need be the next one. It
+// reports whether the call was accepted; its verdict is then under way.
+func (s *slot) hand(ctx context.Context, c *call, wait bool) (accepted bool, err error) {
+	for {
+		s.mu.Lock()
+		state, life, why, changed := s.state, s.life, s.err, s.changed
+		s.mu.Unlock()
+		switch state {
+		case StateUp:
+			accepted, err := c.submit(life)
+			if accepted || !errors.Is(err, errEnding) {
+				return accepted, err
+			}
+		case StateEnded:
+			return false, orNil(why)
+		case StateIdle, StateStopping:
+			return false, ErrClosed
+		}
+		if !wait {
+			return false, ErrBusy
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false, future.Cause(ctx)
+		}
+	}
+}
+
+// submit gives the call to one life.
+func (c *call) submit(life *Life) (accepted bool, err error) {
+	c.Num = life.nums.Add(1)
+	c.scope.self = life.self
+	c.life.Store(life)
+	if !c.expires.IsZero() {
+		c.timer.Store(time.AfterFunc(time.Until(c.expires), func() { c.withdraw(ErrTimeout) }))
+	}
+	err = errEnding
+	if life.add(c) {
+		if err = life.link.Submit(&c.Request); err == nil {
+			return true, nil
+		}
+		if !life.remove(c) {
+			return true, nil // somebody else took it out, to give it its verdict
+		}
+	}
+	if t := c.timer.Load(); t != nil && !t.Stop() {
+		return true, nil // the timer's verdict stands
+	}
+	return c.done.Load(), err
+}
+
+// Send hands a request to its child and returns; the reply comes through
+// [Supervisor.Recv] or [Supervisor.RecvAll]. It waits for room in the child's
+// queue, or for the child's next life, until ctx ends: ctx bounds the hand-over
+// only. An error, a [*CallError], says that nothing was sent and no reply comes.
+// The arguments are the caller's again when Send returns, but a goroutine child
+// without [WithCopy] works on the same memory. From a handler to its own child
+// it does not wait.
+func (s *Supervisor) Send(ctx context.Context, p SendPayload) error { return s.send(ctx, p, true) }
+
+// TrySend is Send that never waits: without room, or between two lives of the
+// child, it returns [ErrBusy].
+func (s *Supervisor) TrySend(p SendPayload) error {
+	return s.send(context.Background(), p, false)
+}
+
+func (s *Supervisor) send(ctx context.Context, p SendPayload, wait bool) error {
+	if p.ReqID == "" {
+		return p.refused(fmt.Errorf("%w: empty ReqID", ErrBadArgs))
+	}
+	c, err := s.newCall(&p, false)
+	if err != nil {
+		return err
+	}
+	entry, err := s.gen.Load().inbox.OpenFor(p.ReqID, c)
+	if err != nil {
+		return p.refused(inboxError(err))
+	}
+	c.sink = inboxSink{entry}
+	if err := c.start(ctx, wait); err != nil {
+		entry.Drop()
+		return p.refused(err)
+	}
+	return nil
+}
+
+// inboxError maps the inbox's refusals to ours.
+func inboxError(err error) error {
+	for inner, outer := range map[error]error{
+		inbox.ErrFull: ErrBusy, inbox.ErrDuplicate: ErrDuplicateRequest, inbox.ErrClosed: ErrClosed,
+		inbox.ErrUnknown: ErrNoSuchRequest, inbox.ErrAwaited: ErrNoSuchRequest,
+	} {
+		if errors.Is(err, inner) {
+			return fmt.Errorf("%w: %s", outer, bare(err))
+		}
+	}
+	return err
+}
+
+// inboxSink is where replies to Send go. The call is kept with its reply, so
+// that a gather can withdraw it.
+type inboxSink struct{ entry *inbox.Entry[RecvPayload] }
+
+func (k inboxSink) deliver(c *call) { k.entry.Deliver(c.reply) }
+
+// doSink wakes a waiting Do.
+type doSink chan struct{}
+
+func (k doSink) deliver(*call) { close(k) }
+
+// Do sends a request and waits for its reply. ctx is the request's own: it
+// bounds waiting for room and for the reply, its deadline and its cancel reach
+// the handler. The error is the payload's, a [*CallError]; the payload always
+// names the request. ReqID may be empty. Do takes no place in the inbox.
+func (s *Supervisor) Do(ctx context.Context, p SendPayload) (RecvPayload, error) {
+	return s.do(ctx, &p, false)
+}
+
+func (s *Supervisor) do(ctx context.Context, p *SendPayload, attr bool) (RecvPayload, error) {
+	failed := func(err error) (RecvPayload, error) {
+		return RecvPayload{ProcID: p.ProcID, ReqID: p.ReqID, Method: p.Method, Err: err}, err
+	}
+	c, err := s.newCall(p, attr)
+	if err != nil {
+		return failed(err)
+	}
+	done := make(doSink)
+	c.sink = done
+	c.boundBy(ctx)
+	if err := c.start(ctx, true); err != nil {
+		return failed(p.refused(err))
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+		c.withdraw(future.Cause(ctx))
+		<-done // closed by whoever gave the verdict: at once
+	}
+	return c.reply, c.reply.Err
+}
+
+// boundBy makes ctx's deadline the request's, for the handler to see; the
+// verdict at that time is left to whoever watches ctx.
+func (c *call) boundBy(ctx context.Context) {
+	if d, ok := ctx.Deadline(); ok && (c.deadline.IsZero() || d.Before(c.deadline)) {
+		c.deadline = d
+	}
+}
+
+// Call is [Supervisor.Do] with a typed result, as [Value] converts it.
+func Call[R any](ctx context.Context, s *Supervisor, id int, method string, args ...any) (R, error) {
+	p, err := s.do(ctx, &SendPayload{ProcID: id, Method: method, Args: args}, false)
+	if err != nil {
+		var zero R
+		return zero, err
+	}
+	return Value[R](p)
+}
+
+// Go is Call that does not wait for the reply. It waits for room in the
+// child's queue until ctx ends; ctx is the request's own, and so is the
+// future's Cancel.
+func Go[R any](ctx context.Context, s *Supervisor, id int, method string, args ...any) *future.Future[R] {
+	f, resolver := future.New[R]()
+	p := &SendPayload{ProcID: id, Method: method, Args: args}
+	c, err := s.newCall(p, false)
+	if err != nil {
+		resolver.Reject(err)
+		return f
+	}
+	c.boundBy(ctx)
+	// While the call is on its way to a life, start watches ctx itself.
+	unwatch := context.AfterFunc(ctx, func() {
+		if c.life.Load() != nil {
+			c.withdraw(future.Cause(ctx))
+		}
+	})
+	c.sink = futureSink[R]{resolver, unwatch}
+	if err := c.start(ctx, true); err != nil {
+		unwatch()
+		resolver.Reject(p.refused(err))
+		return f
+	}
+	if err := future.Cause(ctx); err != nil { // it may have ended between the two
+		c.withdraw(err)
+	}
+	resolver.OnCancel(func() { c.withdraw(ErrCanceled) })
+	return f
+}
+
+// futureSink resolves the future of Go.
+type futureSink[R any] struct {
+	resolver future.Resolver[R]
+	unwatch  func() bool
+}
+
+func (k futureSink[R]) deliver(c *call) {
+	k.unwatch()
+	if _, raw := c.reply.Data.(*rawValue); raw {
+		task.Go(func(context.Context) { k.resolve(c.reply) }) // decoding may run user code
+		return
+	}
+	k.resolve(c.reply)
+}
+
+func (k futureSink[R]) resolve(p RecvPayload) {
+	v, err := Value[R](p)
+	if err != nil {
+		k.resolver.Reject(err)
+		return
+	}
+	k.resolver.Resolve(v)
+}
+
+// Result is one child's part of [Broadcast] or [GetAttr].
+type Result[R any] struct {
+	ProcID int
+	Value  R
+	Err    error
+}
+
+// Broadcast calls a method of every child at once and returns one Result per
+// child in the order of their ids. The error joins those of the results.
+func Broadcast[R any](ctx context.Context, s *Supervisor, method string, args ...any) ([]Result[R], error) {
+	return fanOut(s, func(id int) (R, error) { return Call[R](ctx, s, id, method, args...) })
+}
+
+func fanOut[R any](s *Supervisor, call func(id int) (R, error)) ([]Result[R], error) {
+	if _, err := s.current(); err != nil {
+		return nil, err
+	}
+	children := s.children()
+	results := make([]Result[R], len(children))
+	tasks := make([]*task.Task, len(children))
+	for i, sl := range children {
+		results[i].ProcID = sl.id
+		tasks[i] = task.Go(func(context.Context) { results[i].Value, results[i].Err = call(sl.id) })
+	}
+	var errs []error
+	for i, t := range tasks {
+		t.Wait()
+		errs = append(errs, results[i].Err)
+	}
+	return results, errors.Join(errs...)
+}
+
+// GetChildAttr reads an attribute of a child's object: an exported field, or a
+// method without arguments and with one result. It is read between requests,
+// in the order of the sends.
+func GetChildAttr[V any](ctx context.Context, s *Supervisor, id int, name string) (V, error) {
+	p, err := s.do(ctx, &SendPayload{ProcID: id, Method: name}, true)
+	if err != nil {
+		var zero V
+		return zero, err
+	}
+	return Value[V](p)
+}
+
+// GetAttr reads an attribute of every child at once, as [Broadcast] calls.
+func GetAttr[V any](ctx context.Context, s *Supervisor, name string) ([]Result[V], error) {
+	return fanOut(s, func(id int) (V, error) { return GetChildAttr[V](ctx, s, id, name) })
+}

@@ -1,0 +1,227 @@
+package supervisor
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Child is a kind of child that was made elsewhere, for
+// [Supervisor.RegisterChild]. The built-in kinds are Children themselves.
+type Child interface {
+	// Start begins one life and returns when it is ready. ctx bounds the start
+	// only, and its end must end a start that is under way.
+	Start(ctx context.Context, life *Life) (Link, error)
+}
+
+// A Link is one life of a [Child]. Its methods may be called concurrently.
+type Link interface {
+	// Submit hands over one request and does not wait for it. After an error
+	// the request was not executed and never will be. After nil one
+	// [Life.Reply] is owed, unless the life ends.
+	Submit(r *Request) error
+	// Stop asks the life to end: no further requests, those that were
+	// submitted may still be executed. When ctx ends it forces the end. It
+	// returns once the life has ended, with a [*StuckError] if it cannot be
+	// ended. It may be called again, also while another call waits.
+	Stop(ctx context.Context) error
+	// Wait returns once the life has ended and its last reply was delivered:
+	// nil after an orderly end, else how it ended.
+	Wait() error
+}
+
+// Life is the supervisor's side of one life of a child.
+type Life struct {
+	self *self
+	slot *slot
+
+	link Link      // set before the first request
+	up   time.Time // when it got ready
+
+	nums atomic.Uint64 // request numbers handed out
+
+	mu    sync.Mutex
+	ended bool // no further calls
+	open  call // head of the ring of open calls
+}
+
+// incarnations numbers lives across all supervisors of this process.
+var incarnations atomic.Uint64
+
+func newLife(s *slot) *Life {
+	l := &Life{slot: s}
+	l.self = &self{slot: s, Info: Info{ProcID: s.id, Name: s.cfg.name, Incarnation: incarnations.Add(1)}}
+	l.open.next, l.open.prev = &l.open, &l.open
+	return l
+}
+
+// Incarnation returns the life's number, which no other life in this process has.
+func (l *Life) Incarnation() uint64 { return l.self.Incarnation }
+
+// ProcID returns the child's id.
+func (l *Life) ProcID() int { return l.self.ProcID }
+
+// Name returns the child's name, or "".
+func (l *Life) Name() string { return l.self.Name }
+
+// Reply gives a request its verdict: the value or, if err is not nil, the
+// error. It never blocks on user code. It reports false if the request had its
+// verdict before; then the reply is counted as late and dropped.
+func (l *Life) Reply(r *Request, value any, err error) bool {
+	return l.reply(r, verdict{value: value, err: err})
+}
+
+func (l *Life) reply(r *Request, v verdict) bool {
+	if r.call == nil || r.call.life.Load() != l {
+		return false
+	}
+	if r.call.settle(v) {
+		return true
+	}
+	l.slot.countLate(l)
+	return false
+}
+
+// add makes c one of the life's open calls; false if the life has ended.
+func (l *Life) add(c *call) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return false
+	}
+	c.next, c.prev = &l.open, l.open.prev
+	c.prev.next, l.open.prev = c, c
+	return true
+}
+
+// remove takes c out; false if it was out already.
+func (l *Life) remove(c *call) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return c.unlink()
+}
+
+// unlink takes c out of its ring; the life's mutex is held.
+func (c *call) unlink() bool {
+	if c.next == nil {
+		return false
+	}
+	c.prev.next, c.next.prev = c.next, c.prev
+	c.next, c.prev = nil, nil
+	return true
+}
+
+// pop takes the oldest open call out, for somebody who gives it its verdict.
+func (l *Life) pop() *call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open.next == &l.open {
+		return nil
+	}
+	c := l.open.next
+	c.unlink()
+	return c
+}
+
+// end gives every open call the verdict err and takes no further one.
+func (l *Life) end(err error) {
+	l.mu.Lock()
+	l.ended = true
+	l.mu.Unlock()
+	for c := l.pop(); c != nil; c = l.pop() {
+		c.settle(verdict{err: err})
+	}
+}
+
+// withdrawAll gives the calls that are open now the verdict err.
+func (l *Life) withdrawAll(err error) {
+	_, n := l.oldest()
+	for range n {
+		c := l.pop()
+		if c == nil {
+			return
+		}
+		c.withdraw(err)
+	}
+}
+
+// oldest returns the method of the call that is open longest, and how many are.
+func (l *Life) oldest() (method string, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if first := l.open.next; first != &l.open {
+		method = first.Method
+	}
+	for c := l.open.next; c != &l.open; c = c.next {
+		n++
+	}
+	return method, n
+}
+
+// call is the host's side of one request, from acceptance to its one verdict.
+type call struct {
+	Request
+	slot *slot
+	id   string
+	size int64 // room it takes in the queue
+
+	life       atomic.Pointer[Life] // which holds it; nil before it is submitted
+	next, prev *call                // in the life's ring; guarded by the life's mutex
+
+	done    atomic.Bool
+	expires time.Time // when its verdict is ErrTimeout; zero: its sender sees to that
+	timer   atomic.Pointer[time.Timer]
+	sink    sink
+	reply   RecvPayload // valid once delivered
+}
+
+// sink takes the one verdict of a call. It never blocks.
+type sink interface{ deliver(c *call) }
+
+// settle gives the call its verdict; false if it has one already.
+func (c *call) settle(v verdict) bool {
+	if !c.done.CompareAndSwap(false, true) {
+		return false
+	}
+	p := RecvPayload{ProcID: c.slot.id, ReqID: c.id, Method: c.Method, Data: v.value, Queued: v.queued, Ran: v.ran}
+	if l := c.life.Load(); l != nil {
+		l.remove(c)
+		p.Incarnation = l.self.Incarnation
+	}
+	if v.err != nil {
+		p.Data, p.Err = nil, c.failure(p.Incarnation, v.err, v.unexecuted)
+	}
+	c.slot.gate.leave(c.size)
+	if t := c.timer.Load(); t != nil {
+		t.Stop()
+	}
+	c.scope.end(v.err)
+	c.reply = p
+	c.sink.deliver(c)
+	return true
+}
+
+// canceler is a link that has to be told of verdicts which it did not give.
+type canceler interface{ cancelRequest(r *Request) }
+
+// withdraw is settle by the host's side: the child is told that nobody waits.
+func (c *call) withdraw(err error) bool {
+	if !c.settle(verdict{err: err}) {
+		return false
+	}
+	if l := c.life.Load(); l != nil {
+		if link, ok := l.link.(canceler); ok {
+			link.cancelRequest(&c.Request)
+		}
+	}
+	return true
+}
+
+// failure is the verdict err in full.
+func (c *call) failure(incarnation uint64, err error, unexecuted bool) *CallError {
+	return &CallError{
+		ProcID: c.slot.id, Incarnation: incarnation, ReqID: c.id, Method: c.Method,
+		Unexecuted: unexecuted, Err: err,
+	}
+}

@@ -1,0 +1,248 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/workerlink/supervisor/internal/task"
+	"github.com/workerlink/supervisor/internal/wire"
+)
+
+// threadChild is the goroutine kind: the object lives in the host.
+type threadChild struct {
+	def     *definition
+	spec    Spec
+	methods *methods
+	cfg     *childConfig
+}
+
+func newThreadChild(spec Spec, cfg *childConfig) (*threadChild, error) {
+	def, err := definitions.find(spec.name)
+	if err != nil {
+		return nil, err
+	}
+	if def.declared {
+		return nil, fmt.Errorf("%w: factory %q lives in another binary, so its child must be a process", ErrBadArgs, spec.name)
+	}
+	m, err := def.methods()
+	if err != nil {
+		return nil, err
+	}
+	c := &threadChild{def: def, spec: spec, methods: m, cfg: cfg}
+	if cfg.copy {
+		if c.spec.encoded, err = def.encodeArg(spec); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *threadChild) resolve(r *Request) error { return c.methods.resolve(r) }
+
+func (c *threadChild) snapshots() bool { return c.methods.shows }
+
+// prepare copies the arguments if the child is to have its own.
+func (c *threadChild) prepare(r *Request) (size int64, err error) {
+	if !c.cfg.copy || r.method < 0 {
+		return 0, nil
+	}
+	m := c.methods.all[r.method]
+	if m.err != nil {
+		return 0, m.err
+	}
+	if r.Attr {
+		return 0, nil
+	}
+	b, err := packSelfContained(m.in, r.Args)
+	if err != nil {
+		return 0, err
+	}
+	r.Args, err = unpackSelfContained(b, m.in)
+	return int64(len(b)), err
+}
+
+// Start makes the object.
+func (c *threadChild) Start(ctx context.Context, life *Life) (Link, error) {
+	object, err := buildObject(context.WithValue(ctx, selfKey{}, life.self), c.def, c.spec)
+	if err != nil {
+		return nil, crossed(err)
+	}
+	l := &threadLink{life: life, object: object, child: c, done: make(chan struct{})}
+	l.runner = newRunner(c.methods, object, l, c.cfg.concurrency, c.cfg.timings)
+	return l, nil
+}
+
+// buildObject runs a factory; a panic in it, or runtime.Goexit, is its error.
+func buildObject(ctx context.Context, def *definition, spec Spec) (object any, err error) {
+	arg, err := def.argument(spec)
+	if err != nil {
+		return nil, library(err)
+	}
+	built := make(chan struct{})
+	task.Go(func(context.Context) {
+		defer close(built)
+		finished := false
+		defer func() {
+			if !finished {
+				p := recover()
+				err = panicked(p, p == nil)
+			}
+		}()
+		object, err = def.build(ctx, arg)
+		finished = true
+	})
+	<-built
+	return object, err
+}
+
+// threadLink is one life of a goroutine child. It ends only by Stop.
+type threadLink struct {
+	life   *Life
+	child  *threadChild
+	object any
+	runner *runner
+
+	begin sync.Once
+	mu    sync.Mutex
+	where string // what the orderly end waits for, other than a request: "Close" or ""
+	err   error
+	done  chan struct{} // closed once err is the life's end
+}
+
+// Submit queues the request for the object.
+func (l *threadLink) Submit(r *Request) error {
+	if !l.runner.submit(r) {
+		return errEnding
+	}
+	return nil
+}
+
+// reply is called by the runner, on the handler's goroutine.
+func (l *threadLink) reply(r *Request, v verdict) bool {
+	switch {
+	case v.err != nil:
+		v.err = crossed(v.err)
+	case l.child.cfg.copy:
+		v.value, v.err = l.copyResult(r, v.value)
+	}
+	return l.life.reply(r, v)
+}
+
+func (l *threadLink) copyResult(r *Request, value any) (any, error) {
+	codecs := []*wire.Codec{nil}
+	if r.method >= 0 {
+		codecs[0] = l.child.methods.all[r.method].out
+	}
+	b, err := packSelfContained(codecs, []any{value})
+	if err != nil {
+		return nil, library(err)
+	}
+	vals, err := unpackSelfContained(b, codecs)
+	if err != nil {
+		return nil, library(err)
+	}
+	return vals[0], nil
+}
+
+// lastGrace is how long a goroutine child may take to notice that its contexts
+// have ended once the time to stop is over.
+const lastGrace = 100 * time.Millisecond
+
+// Stop ends the life in order, or abandons what runs when ctx ends.
+func (l *threadLink) Stop(ctx context.Context) error {
+	l.begin.Do(func() { task.Go(func(context.Context) { l.end() }) })
+	select {
+	case <-l.done:
+		return l.outcome()
+	case <-ctx.Done():
+	}
+	l.abort()
+	last := time.NewTimer(lastGrace)
+	defer last.Stop()
+	select {
+	case <-l.done:
+	case <-last.C:
+		l.abandon()
+	}
+	return l.outcome()
+}
+
+// end is the orderly end: what was submitted is executed within the grace,
+// then contexts are cancelled, then Close runs.
+func (l *threadLink) end() {
+	l.runner.close()
+	grace := time.NewTimer(l.child.cfg.stop.grace())
+	defer grace.Stop()
+	select {
+	case <-l.runner.drained:
+	case <-grace.C:
+		l.abort()
+		<-l.runner.drained // an abandoned life waits here until its handler returns
+	}
+	l.mu.Lock()
+	l.where = "Close"
+	l.mu.Unlock()
+	l.finish(closeObject(l.object))
+}
+
+func (l *threadLink) abort() {
+	for _, r := range l.runner.abort(ErrClosed) {
+		l.life.reply(r, verdict{err: ErrClosed, unexecuted: true})
+	}
+}
+
+func (l *threadLink) abandon() {
+	l.mu.Lock()
+	where := l.where
+	l.mu.Unlock()
+	method, stack := l.runner.stuck()
+	if method == "" {
+		method = where
+	}
+	in := l.life.self
+	l.finish(&StuckError{ProcID: in.ProcID, Name: in.Name, Incarnation: in.Incarnation, Method: method, Stack: stack})
+}
+
+// finish ends the life; the first end counts.
+func (l *threadLink) finish(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.done:
+	default:
+		l.err = err
+		close(l.done)
+	}
+}
+
+func (l *threadLink) outcome() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Wait returns when the life has ended.
+func (l *threadLink) Wait() error {
+	<-l.done
+	return l.outcome()
+}
+
+// closeObject runs the object's Close hook, if it has one.
+func closeObject(object any) (err error) {
+	c, ok := object.(io.Closer)
+	if !ok {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(p, false)
+		}
+	}()
+	if err := c.Close(); err != nil {
+		return fmt.Errorf("supervisor: Close: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package archtest_test
+
+import "github.com/workerlink/supervisor/internal/archtest"
+
+// layers is the import table: examples -> inference -> mailbox -> root -> internal, and executor -> root. All may import
+// future, which imports nothing of ours. A new package needs a row here.
+var layers = []archtest.Layer{
+	{Package: ".", Imports: []string{"future", "internal/..."}, Tests: []string{"..."}},
+	{Package: "future"},
+	{Package: "executor", Imports: []string{".", "future", "internal/..."}, Tests: []string{"..."}},
+	{Package: "mailbox", Imports: []string{".", "future", "internal/..."}, Tests: []string{"..."}},
+	{Package: "inference", Imports: []string{".", "future", "mailbox", "internal/..."}, Tests: []string{"..."}},
+	{Package: "examples/...", Imports: []string{".", "future", "executor", "mailbox", "inference", "examples/internal/..."}},
+	{Package: "examples/internal/...", Imports: []string{"examples/internal/..."}},
+
+	// These stand alone: bytes, arithmetic, one goroutine.
+	{Package: "internal/lines"},
+	{Package: "internal/restart"},
+	{Package: "internal/task"},
+	{Package: "internal/wire"},
+
+	{Package: "internal/dispatch", Imports: []string{"future", "internal/..."}},
+	{Package: "internal/inbox", Imports: []string{"future", "internal/..."}},
+	{Package: "internal/pipe", Imports: []string{"future", "internal/..."}},
+	{Package: "internal/proc", Imports: []string{"future", "internal/..."}},
+
+	// These serve tests, and so may look up to what they test.
+	{Package: "internal/childtest", ForTests: true, Imports: []string{"..."}},
+	{Package: "internal/testkit", ForTests: true, Imports: []string{"..."}},
+	{Package: "internal/archtest", ForTests: true},
+}
+
+// modules is what the core module may depend on; anything else goes into a module of its own.
+var modules = archtest.Modules{
+	Library:     []string{"github.com/google/uuid", "go.uber.org/zap", "golang.org/x/sys"},
+	LibraryNeed: []string{"go.uber.org/multierr"}, // by zap
+	Tests:       []string{"github.com/stretchr/testify", "go.uber.org/goleak", "pgregory.net/rapid"},
+	TestsNeed:   []string{"go.yaml.in/yaml/v3"}, // by testify
+}
+
+// The limits are aims; what has a good reason to be larger stands in large.
+var (
+	limits = archtest.Limits{Lines: 500, Fields: 12}
+	large  = archtest.Exceptions{}
+)
+
+// The functions outside internal/task that start goroutines, with a statement or with a wait group.
+var (
+	starters = archtest.Exceptions{
+		"future/future.go: Future.Then": "future imports nothing of ours; the goroutine is the callback's and ends with it",
+		"future/future.go: Future.end":  "as above: callbacks that were there before the end",
+	}
+	groupStarters = archtest.Exceptions{}
+)
+
+// unnamed are the exported names that need no comment.
+var unnamed = archtest.Exceptions{}
+
+// logFile alone writes log lines.
+const logFile = "event_log.go"
+
+// words must stand nowhere in the project: paths of somebody's machine and notes to oneself. They are put together here, so
+// that this file does not hold them.
+var words = []string{
+	"/" + "work/",
+	"/" + "Users/",
+	"C:" + `\Users\`,
+	"file:" + "///",
+	"TO" + "DO",
+	"FIX" + "ME",
+}

@@ -1,0 +1,95 @@
+package inbox
+
+import "container/list"
+
+// The states of an id:
+//
+//	                 Gather.Add
+//	(not known) ─────────────────▶ unsent ──┐ Open
+//	     │                           ▲      │
+//	     │ Open                 Drop │      ▼
+//	     └─────────────────────────▶ open ──────────▶ arrived
+//	                                   Deliver
+//
+// From everywhere it goes to gone: unsent by Forget and Release, open by Drop (if no gather awaits it) and Forget,
+// arrived by a claim. An entry that is gone does nothing any more, so a late reply cannot reach the next request that
+// has the same id.
+const (
+	stateUnsent  = iota // awaited by a gather, takes no place
+	stateOpen           // takes a place, no verdict yet
+	stateArrived        // takes a place until claimed
+	stateGone           // not in the box any more
+)
+
+// An Entry is the place of one request, from [Box.Open] to its verdict. Who opened it calls either [Entry.Deliver] or
+// [Entry.Drop].
+type Entry[V any] struct {
+	box *Box[V]
+	id  string
+
+	// Guarded by the mutex of the box.
+	owner   any // who opened it, if that was said
+	state   int
+	gather  *Gather[V]    // that awaits it; nil if none
+	pending *list.Element // in gather.pending, while unsent or open
+	value   V             // while arrived
+	arrival uint64        // number of the arrival
+	index   int           // in the queue that it lies in, while arrived
+}
+
+// Deliver is the verdict. It never waits. It returns false, and drops v, if there was a verdict before, or nobody is
+// entitled to one any more: the entry was dropped, or its gather has forgotten it.
+func (e *Entry[V]) Deliver(v V) bool {
+	b := e.box
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e.state != stateOpen {
+		return false
+	}
+	b.open--
+	b.unclaimed++
+	b.arrivals++
+	e.state, e.value, e.arrival = stateArrived, v, b.arrivals
+	if g := e.gather; g != nil {
+		g.pending.Remove(e.pending)
+		e.pending = nil
+		b.putLocked(&g.replies, e)
+		g.settleLocked()
+	} else {
+		b.putLocked(&b.replies, e)
+	}
+	return true
+}
+
+// Drop gives the place back, because the request was not accepted after all. If a gather awaits the id, it goes on
+// doing so as if nothing had been sent. After the verdict Drop does nothing.
+func (e *Entry[V]) Drop() {
+	b := e.box
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e.state != stateOpen {
+		return
+	}
+	b.open--
+	if e.gather == nil {
+		e.goneLocked()
+		return
+	}
+	// A fresh entry, so that this handle cannot speak for a later request with the same id.
+	unsent := &Entry[V]{box: b, id: e.id, state: stateUnsent}
+	e.replaceLocked(unsent)
+	b.entries[e.id] = unsent
+}
+
+// replaceLocked hands the place in the gather from e, which is gone then, to another entry of the same id.
+func (e *Entry[V]) replaceLocked(by *Entry[V]) {
+	by.gather, by.pending = e.gather, e.pending
+	by.pending.Value = by
+	e.state, e.gather, e.pending = stateGone, nil, nil
+}
+
+// goneLocked takes the entry out of the box. The counters and lists are up to the caller.
+func (e *Entry[V]) goneLocked() {
+	delete(e.box.entries, e.id)
+	e.state, e.gather, e.pending = stateGone, nil, nil
+}

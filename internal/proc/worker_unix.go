@@ -1,0 +1,83 @@
+//go:build linux || darwin
+
+package proc
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/workerlink/supervisor/internal/task"
+)
+
+// plausible reports whether the descriptors are of the kinds that a host hands over.
+func plausible() bool {
+	return isKind(requestsFd, unix.S_IFIFO) && isKind(repliesFd, unix.S_IFIFO) && isKind(controlFd, unix.S_IFSOCK)
+}
+
+func isKind(fd int, kind uint32) bool {
+	var st unix.Stat_t
+	return unix.Fstat(fd, &st) == nil && uint32(st.Mode)&unix.S_IFMT == kind
+}
+
+func closeOnExec(fd int) { unix.CloseOnExec(fd) }
+
+// openNonblocking opens a descriptor that blocks until now. If that fails the file blocks a thread, and works.
+func openNonblocking(fd int, name string) *os.File {
+	_ = unix.SetNonblock(fd, true)
+	return os.NewFile(uintptr(fd), name)
+}
+
+// SetCrashOutput makes the runtime write the trace of a fatal error to the control socket too, as plain text. What does not
+// fit into the socket's buffer is lost, so the host should read.
+func (w *Worker) SetCrashOutput() error {
+	fd, err := unix.FcntlInt(controlFd, unix.F_DUPFD_CLOEXEC, firstFileFd)
+	if err != nil {
+		return fmt.Errorf("proc: crash output: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "crash")
+	defer f.Close()
+	if err := debug.SetCrashOutput(f, debug.CrashOptions{}); err != nil {
+		return fmt.Errorf("proc: crash output: %w", err)
+	}
+	// It makes its file blocking, which all duplicates of the descriptor share.
+	if err := unix.SetNonblock(controlFd, true); err != nil {
+		return fmt.Errorf("proc: crash output: %w", err)
+	}
+	return nil
+}
+
+// HoldSignals makes the process sit out SIGINT, SIGHUP and SIGTERM from now on: service managers and terminals send them to
+// every process, and the host decides. At a SIGTERM it calls orphaned if the host is gone, else term. As a host with
+// several threads dies, term may be called once or more before orphaned is: the signal comes with the end of each thread
+// that had the process for a child. Both run on one goroutine, which lasts as long as the process; while one runs,
+// further signals wait.
+func (w *Worker) HoldSignals(orphaned, term func()) {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGHUP, syscall.SIGTERM)
+	task.Go(func(context.Context) {
+		for s := range signals {
+			switch {
+			case s != syscall.SIGTERM:
+			case w.Orphaned():
+				orphaned()
+			default:
+				term()
+			}
+		}
+	})
+}
+
+// KillGroup ends the process and its whole group by SIGKILL. If the process does not lead its group it ends itself only,
+// with status 1. It never returns.
+func (w *Worker) KillGroup() {
+	if pid := os.Getpid(); unix.Getpgrp() == pid {
+		_ = unix.Kill(-pid, unix.SIGKILL)
+	}
+	os.Exit(1)
+}

@@ -1,0 +1,251 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/workerlink/supervisor/internal/dispatch"
+	"github.com/workerlink/supervisor/internal/task"
+)
+
+// runner executes the requests of one object: in the order of submit, at most
+// limit at once, each on one of its goroutines, which are started on demand.
+// Goroutine children and worker processes have the same one.
+type runner struct {
+	object  *dispatch.Bound
+	methods *methods
+	handler handler // nil if the object does not dispatch by itself
+	sink    replier
+	limit   int
+	timings bool
+
+	mu      sync.Mutex
+	queue   []*Request
+	head    int           // queue[:head] is taken
+	lanes   []*lane       // running goroutines
+	idle    sync.Cond     // a lane waits for a request
+	closed  bool          // no further requests are taken
+	drained chan struct{} // closed when closed and nothing is queued or running
+}
+
+// lane is one goroutine of a runner.
+type lane struct {
+	id      string   // the goroutine's number in stack dumps
+	current *Request // guarded by the runner's mutex
+}
+
+func newRunner(m *methods, object any, sink replier, limit int, timings bool) *runner {
+	r := &runner{
+		object: m.table.Bind(object), methods: m, sink: sink, limit: limit, timings: timings,
+		drained: make(chan struct{}),
+	}
+	r.handler, _ = object.(handler)
+	r.idle.L = &r.mu
+	return r
+}
+
+// submit queues a request; false if the runner takes no more.
+func (r *runner) submit(req *Request) bool {
+	if r.timings {
+		req.accepted = time.Now()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	r.queue = append(r.queue, req)
+	r.wakeLocked()
+	return true
+}
+
+// wakeLocked sees to it that somebody takes what is queued.
+func (r *runner) wakeLocked() {
+	idle := 0
+	for _, l := range r.lanes {
+		if l.current == nil {
+			idle++
+		}
+	}
+	switch {
+	case idle >= len(r.queue)-r.head:
+		r.idle.Signal()
+	case len(r.lanes) < r.limit:
+		l := &lane{}
+		r.lanes = append(r.lanes, l)
+		task.Go(func(context.Context) { r.run(l) })
+	}
+}
+
+// run is the loop of one lane.
+func (r *runner) run(l *lane) {
+	id := goroutineID()
+	r.mu.Lock()
+	l.id = id
+	r.mu.Unlock()
+	defer r.leave(l)
+	for {
+		req, more := r.next(l)
+		if req == nil {
+			return
+		}
+		r.execute(req, more)
+	}
+}
+
+// next waits for a request; nil ends the lane. It reports whether others wait.
+func (r *runner) next(l *lane) (req *Request, more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l.current = nil
+	for r.head == len(r.queue) {
+		if r.closed {
+			return nil, false
+		}
+		r.idle.Wait()
+	}
+	req = r.queue[r.head]
+	r.queue[r.head] = nil
+	r.head++
+	if r.head == len(r.queue) {
+		r.queue, r.head = r.queue[:0], 0
+	} else if r.head >= 1024 && r.head*2 >= len(r.queue) {
+		r.queue, r.head = slices.Delete(r.queue, 0, r.head), 0
+	}
+	l.current = req
+	return req, r.head < len(r.queue)
+}
+
+// leave ends a lane, also one whose handler called runtime.Goexit.
+func (r *runner) leave(l *lane) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l.current = nil
+	r.lanes = slices.DeleteFunc(r.lanes, func(other *lane) bool { return other == l })
+	if r.head < len(r.queue) {
+		r.wakeLocked()
+	} else if r.closed && len(r.lanes) == 0 {
+		close(r.drained)
+	}
+}
+
+// execute gives req its verdict.
+func (r *runner) execute(req *Request, more bool) {
+	if cause, over := req.scope.over(); over {
+		// Its caller is gone; only a worker's host still keeps a record.
+		if cause == nil {
+			cause = ErrCanceled
+		}
+		r.sink.reply(req, verdict{err: library(cause), unexecuted: true, more: more})
+		return
+	}
+	if err := req.decode(); err != nil {
+		r.sink.reply(req, verdict{err: library(err), unexecuted: true, more: more})
+		return
+	}
+	v := verdict{more: more}
+	var start time.Time
+	if r.timings {
+		start = time.Now()
+		v.queued = start.Sub(req.accepted)
+	}
+	finished := false
+	defer func() {
+		if finished {
+			return
+		}
+		// A panic, or runtime.Goexit, which recover does not see.
+		p := recover()
+		v.err = panicked(p, p == nil)
+		r.finish(req, v, start)
+	}()
+	v.value, v.err = r.invoke(req)
+	finished = true
+	r.finish(req, v, start)
+}
+
+func (r *runner) finish(req *Request, v verdict, start time.Time) {
+	if r.timings {
+		v.ran = time.Since(start)
+	}
+	if v.err != nil {
+		v.value = nil
+	}
+	r.sink.reply(req, v)
+}
+
+func (r *runner) invoke(req *Request) (any, error) {
+	switch req.method {
+	case methodSnapshot:
+		return r.object.Object().(snapshotter).Snapshot(), nil
+	case methodByName:
+		return r.handler.Handle(req.Context(), req.Method, req.Args)
+	}
+	ctx := context.Background()
+	if r.methods.all[req.method].Context {
+		ctx = req.Context()
+	}
+	return r.object.Call(req.method, ctx, req.Args)
+}
+
+func panicked(value any, exit bool) *PanicError {
+	if exit {
+		return &PanicError{Value: "runtime.Goexit was called", Stack: string(debug.Stack())}
+	}
+	e := &PanicError{Value: fmt.Sprint(value), Stack: string(debug.Stack())}
+	if err, ok := value.(error); ok {
+		e.causes = []error{err}
+	}
+	return e
+}
+
+// close takes no further requests. What is queued is still executed.
+func (r *runner) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	r.closed = true
+	if len(r.lanes) == 0 && r.head == len(r.queue) {
+		close(r.drained)
+	}
+	r.idle.Broadcast()
+}
+
+// abort takes back what is queued and ends the contexts of what runs.
+func (r *runner) abort(cause error) (unstarted []*Request) {
+	r.close()
+	r.mu.Lock()
+	unstarted = append(unstarted, r.queue[r.head:]...)
+	r.queue, r.head = nil, 0
+	var running []*Request
+	for _, l := range r.lanes {
+		if l.current != nil {
+			running = append(running, l.current)
+		}
+	}
+	r.mu.Unlock()
+	for _, req := range running {
+		req.scope.end(cause)
+	}
+	return unstarted
+}
+
+// stuck describes a request that is running, for whoever cannot wait for it.
+func (r *runner) stuck() (method, stack string) {
+	r.mu.Lock()
+	var id string
+	for _, l := range r.lanes {
+		if l.current != nil {
+			method, id = l.current.Method, l.id
+			break
+		}
+	}
+	r.mu.Unlock()
+	return method, goroutineStack(id)
+}

@@ -1,0 +1,504 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/workerlink/supervisor/future"
+	"github.com/workerlink/supervisor/internal/inbox"
+	"github.com/workerlink/supervisor/internal/proc"
+	"github.com/workerlink/supervisor/internal/task"
+)
+
+// A Supervisor owns children and answers every request to them exactly once.
+// [New] is the only way to make one. Its methods may be called concurrently.
+type Supervisor struct {
+	// Set once.
+	kind    ChildType
+	opts    options
+	events  *eventQueue
+	starter proc.Starter
+
+	// Read without the mutex on the way of each request. The slice only grows;
+	// an unregistered child leaves nil.
+	slots atomic.Pointer[[]*atomic.Pointer[slot]]
+	gen   atomic.Pointer[generation]
+
+	mu sync.Mutex // guards changes of slots and gen
+}
+
+// generation is one span from StartLink to the end of Shutdown.
+type generation struct {
+	sup     *Supervisor
+	inbox   *inbox.Box[RecvPayload]
+	force   context.Context // its end makes every stop a kill
+	kill    context.CancelFunc
+	started chan struct{} // closed when StartLink has its outcome
+	done    chan struct{} // closed when everything has stopped
+
+	at atomic.Int32 // the phase; changed under mu
+
+	mu       sync.Mutex
+	err      error         // why it ended; nil for an orderly end
+	left     []*StuckError // what did not stop, or had to be killed
+	unfollow func() bool   // stops following StartLink's ctx
+	stopping *task.Task    // runs the teardown
+}
+
+// phase of a generation: unstarted -> starting -> running -> closing -> closed;
+// a start that fails goes from starting to closing.
+type phase int
+
+const (
+	unstarted phase = iota
+	starting
+	running
+	closing
+	closed
+)
+
+func (g *generation) phase() phase { return phase(g.at.Load()) }
+
+func (g *generation) enter(p phase) { g.at.Store(int32(p)) }
+
+// New returns a supervisor whose children are of kind unless they say
+// otherwise. In a worker process whose main did not call [Init] it ends the
+// process with a message, which the host's StartLink reports.
+func New(kind ChildType, opts ...Option) (*Supervisor, error) {
+	refuseUninitialised()
+	o := options{inboxLimit: defaultInboxLimit}
+	for _, opt := range opts {
+		if opt == nil {
+			return nil, fmt.Errorf("%w: nil option", ErrBadArgs)
+		}
+		opt.apply(&o)
+	}
+	switch {
+	case kind != Goroutine && kind != Process:
+		return nil, fmt.Errorf("%w: unknown %v", ErrBadArgs, kind)
+	case o.inboxLimit <= 0:
+		return nil, fmt.Errorf("%w: inbox limit %d", ErrBadArgs, o.inboxLimit)
+	}
+	for _, d := range o.defaults {
+		if d == nil {
+			return nil, fmt.Errorf("%w: nil child option", ErrBadArgs)
+		}
+	}
+	s := &Supervisor{kind: kind, opts: o, events: newEventQueue(&o)}
+	s.slots.Store(new([]*atomic.Pointer[slot]))
+	s.gen.Store(s.newGeneration())
+	return s, nil
+}
+
+func (s *Supervisor) newGeneration() *generation {
+	g := &generation{
+		sup:     s,
+		inbox:   inbox.New[RecvPayload](s.opts.inboxLimit),
+		started: make(chan struct{}),
+		done:    make(chan struct{}),
+	}
+	g.force, g.kill = context.WithCancel(context.Background())
+	return g
+}
+
+// Register adds a child and returns its id, which is its index and never used
+// again. Bad specs and options are errors here. After StartLink it starts the
+// child and waits until it is ready or ctx ends; if that fails the child is
+// gone.
+func (s *Supervisor) Register(ctx context.Context, spec Spec, opts ...ChildOption) (id int, err error) {
+	cfg, err := newChildConfig(s.kind, false, s.opts.defaults, opts)
+	if err != nil {
+		return -1, fmt.Errorf("supervisor: register %q: %w", spec.name, err)
+	}
+	return s.add(ctx, cfg, func(sl *slot) (Child, error) {
+		if sl.cfg.kind == Process {
+			return newProcessChild(spec, sl)
+		}
+		return newThreadChild(spec, &sl.cfg)
+	})
+}
+
+// RegisterChild is [Supervisor.Register] for a kind of child made elsewhere.
+// Options of the built-in kinds do not fit it.
+func (s *Supervisor) RegisterChild(ctx context.Context, c Child, opts ...ChildOption) (id int, err error) {
+	if c == nil {
+		return -1, fmt.Errorf("%w: nil Child", ErrBadArgs)
+	}
+	cfg, err := newChildConfig(s.kind, true, s.opts.defaults, opts)
+	if err != nil {
+		return -1, fmt.Errorf("supervisor: register: %w", err)
+	}
+	return s.add(ctx, cfg, func(*slot) (Child, error) { return c, nil })
+}
+
+func (s *Supervisor) add(ctx context.Context, cfg childConfig, child func(*slot) (Child, error)) (int, error) {
+	sl := newSlot(s, cfg)
+	var err error
+	if sl.child, err = child(sl); err != nil { // may run user code, so before any lock
+		return -1, fmt.Errorf("supervisor: register child%s: %w", quoted(cfg.name), err)
+	}
+	for {
+		g := s.gen.Load()
+		now := g.phase()
+		switch now {
+		case closing:
+			return -1, ErrClosed
+		case starting: // StartLink has counted its children
+			select {
+			case <-g.started:
+				continue
+			case <-ctx.Done():
+				return -1, future.Cause(ctx)
+			}
+		}
+		if !s.place(g, now, sl) {
+			continue // the phase has changed meanwhile
+		}
+		if now != running {
+			return sl.id, nil
+		}
+		if err := sl.awaitUp(ctx, 0); err != nil {
+			s.forget(sl)
+			_ = sl.stop(alreadyEnded, ErrNoSuchChild) // its first life never was up
+			return -1, err
+		}
+		return sl.id, nil
+	}
+}
+
+// place puts a new slot into the list and, while running, launches it; false
+// if g is no longer in the phase now.
+func (s *Supervisor) place(g *generation, now phase, sl *slot) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.phase() != now || s.gen.Load() != g {
+		return false
+	}
+	list := *s.slots.Load()
+	sl.id = len(list)
+	at := new(atomic.Pointer[slot])
+	at.Store(sl)
+	list = append(list, at)
+	s.slots.Store(&list)
+	if now == running {
+		sl.launch(g.force)
+	}
+	return true
+}
+
+func (s *Supervisor) forget(sl *slot) {
+	(*s.slots.Load())[sl.id].Store(nil)
+}
+
+// child returns the slot of an id.
+func (s *Supervisor) child(id int) (*slot, error) {
+	list := *s.slots.Load()
+	if id >= 0 && id < len(list) {
+		if sl := list[id].Load(); sl != nil {
+			return sl, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %d", ErrNoSuchChild, id)
+}
+
+// children returns the slots that there are, in the order of their ids.
+func (s *Supervisor) children() []*slot {
+	var all []*slot
+	for _, at := range *s.slots.Load() {
+		if sl := at.Load(); sl != nil {
+			all = append(all, sl)
+		}
+	}
+	return all
+}
+
+// StartLink starts every child, in parallel, and returns when all are ready;
+// if one fails none is left and the error is its [*StartError]. ctx is the
+// children's life: when it ends everything stops in order and Err is its cause.
+// While running it does nothing; after Shutdown it begins a new generation with
+// fresh children.
+func (s *Supervisor) StartLink(ctx context.Context) error {
+	if err := future.Cause(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	g := s.gen.Load()
+	g.mu.Lock()
+	switch g.phase() {
+	case starting, running:
+		g.mu.Unlock()
+		s.mu.Unlock()
+		select {
+		case <-g.started:
+		case <-ctx.Done():
+			return future.Cause(ctx)
+		}
+		if g.phase() == running {
+			return nil
+		}
+		return errors.Join(ErrClosed, g.reason())
+	case closing:
+		g.mu.Unlock()
+		s.mu.Unlock()
+		return fmt.Errorf("%w: still shutting down", ErrClosed)
+	case closed:
+		g.mu.Unlock()
+		g = s.newGeneration()
+		s.gen.Store(g)
+		g.mu.Lock()
+	}
+	g.enter(starting)
+	children := s.children()
+	for _, sl := range children {
+		sl.launch(g.force)
+	}
+	g.unfollow = context.AfterFunc(ctx, func() { g.stop(context.Cause(ctx)) })
+	g.mu.Unlock()
+	s.mu.Unlock()
+	return g.await(ctx, children)
+}
+
+// await waits for the first lives of a generation: all or none.
+func (g *generation) await(ctx context.Context, children []*slot) error {
+	var failed error
+	for _, sl := range children {
+		if err := sl.awaitUp(context.Background(), 0); err != nil && failed == nil {
+			failed = err
+			if ctx.Err() == nil {
+				g.stop(err) // the rest need not come up any more
+			}
+		}
+	}
+	g.mu.Lock()
+	if failed == nil && g.phase() == starting {
+		g.enter(running)
+		close(g.started)
+		g.mu.Unlock()
+		return nil
+	}
+	g.mu.Unlock()
+	<-g.done
+	close(g.started)
+	if err := future.Cause(ctx); err != nil {
+		return err
+	}
+	if failed == nil || errors.Is(failed, ErrClosed) { // Shutdown came in between
+		return errors.Join(ErrClosed, g.reason())
+	}
+	return failed
+}
+
+func (g *generation) reason() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.err
+}
+
+// stop begins the teardown, once; it does not wait.
+func (g *generation) stop(cause error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.phase() == closing || g.phase() == closed {
+		return
+	}
+	if g.phase() == unstarted {
+		g.enter(closed)
+		g.inbox.Close()
+		g.kill()
+		close(g.done)
+		return
+	}
+	g.err = cause
+	g.enter(closing)
+	g.stopping = task.Go(func(context.Context) { g.teardown() })
+}
+
+// teardown stops all children in parallel.
+func (g *generation) teardown() {
+	g.unfollow()
+	var wg sync.WaitGroup
+	for _, sl := range g.sup.children() {
+		wg.Go(func() {
+			err := sl.stop(g.force, ErrClosed)
+			if stuck, ok := errors.AsType[*StuckError](err); ok {
+				g.mu.Lock()
+				g.left = append(g.left, stuck)
+				g.mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	g.inbox.Close()
+	g.mu.Lock()
+	g.enter(closed)
+	g.sup.events.emit(Event{Kind: EventShutdown, ProcID: -1, Err: g.err})
+	g.mu.Unlock()
+	g.kill()
+	close(g.done)
+}
+
+// Shutdown stops every child: what was accepted is still executed and answered
+// within the children's [Stop] times, no more is accepted. It may be called at
+// any time, again, and by many at once. When ctx ends it kills what is left and
+// returns an [ErrTimeout] that wraps a [*StuckError] for each child that was
+// still at work; without that, an error means that goroutine children could not
+// be ended.
+func (s *Supervisor) Shutdown(ctx context.Context) error {
+	g := s.gen.Load()
+	g.stop(nil)
+	select {
+	case <-g.done:
+	case <-ctx.Done():
+		g.kill()
+		g.awaitKilled()
+		s.events.settle(eventGrace)
+		return g.unstopped(fmt.Errorf("%w: shutdown", ErrTimeout))
+	}
+	s.events.settle(eventGrace)
+	return g.unstopped(nil)
+}
+
+// eventGrace is how long an end waits for the function of WithEvents.
+const eventGrace = time.Second
+
+// awaitKilled waits for the end of a teardown that kills. A Link made
+// elsewhere may not keep its word, so even this has a limit.
+func (g *generation) awaitKilled() {
+	limit := time.NewTimer(2 * (lastGrace + killWait))
+	defer limit.Stop()
+	select {
+	case <-g.done:
+		return
+	case <-limit.C:
+	}
+	for _, sl := range g.sup.children() {
+		if stuck := sl.unfinished(); stuck != nil {
+			g.mu.Lock()
+			g.left = append(g.left, stuck)
+			g.mu.Unlock()
+		}
+	}
+}
+
+func (g *generation) unstopped(first error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	errs := []error{first}
+	for _, stuck := range g.left {
+		errs = append(errs, stuck)
+	}
+	if len(errs) == 1 {
+		return first
+	}
+	return errors.Join(errs...)
+}
+
+// Close kills every child at once and returns when they are gone. Its error
+// wraps a [*StuckError] for each that is not.
+func (s *Supervisor) Close() error {
+	g := s.gen.Load()
+	g.kill()
+	g.stop(nil)
+	g.awaitKilled()
+	s.events.settle(eventGrace)
+	return g.unstopped(nil)
+}
+
+// Done returns a channel that is closed when the current generation has
+// stopped, by whatever way.
+func (s *Supervisor) Done() <-chan struct{} { return s.gen.Load().done }
+
+// Err returns why the current generation stopped: nil while it runs and after
+// an orderly Shutdown, the cause of StartLink's ctx if that ended it.
+func (s *Supervisor) Err() error { return s.gen.Load().reason() }
+
+// Serve is StartLink and waiting for the end: nil after an orderly one, which
+// the end of ctx is. It makes a Supervisor a suture service and an errgroup function.
+func (s *Supervisor) Serve(ctx context.Context) error {
+	if err := s.StartLink(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	g := s.gen.Load()
+	<-g.done
+	if err := g.unstopped(nil); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return g.reason()
+}
+
+// Restart ends the life of a child and returns when the next one is ready. Its
+// open requests get [ErrRestarted] at once. A child that had ended for good is
+// started again. When ctx ends what still runs is killed, and Restart returns
+// [ErrTimeout] or [ErrCanceled] if no new life is ready yet.
+func (s *Supervisor) Restart(ctx context.Context, id int) error {
+	g, err := s.current()
+	if err != nil {
+		return err
+	}
+	sl, err := s.child(id)
+	if err != nil {
+		return err
+	}
+	return sl.restart(ctx, g.force)
+}
+
+// Unregister stops a child in order and takes its id out of use. Its open
+// requests that are not answered within its Stop times get [ErrClosed]; its
+// unclaimed replies stay. When ctx ends it is killed.
+func (s *Supervisor) Unregister(ctx context.Context, id int) error {
+	sl, err := s.child(id)
+	if err != nil {
+		return err
+	}
+	s.forget(sl)
+	return sl.stop(ctx, ErrClosed)
+}
+
+// current returns the generation that takes requests.
+func (s *Supervisor) current() (*generation, error) {
+	g := s.gen.Load()
+	switch g.phase() {
+	case running:
+		return g, nil
+	case unstarted, starting:
+		return nil, ErrNotStarted
+	default:
+		return nil, ErrClosed
+	}
+}
+
+// Healthy returns nil if every child is started and is up or coming back;
+// otherwise what is wrong with which.
+func (s *Supervisor) Healthy() error {
+	if _, err := s.current(); err != nil {
+		return err
+	}
+	var errs []error
+	for _, sl := range s.children() {
+		sl.mu.Lock()
+		if sl.state == StateEnded || sl.state == StateIdle {
+			errs = append(errs, fmt.Errorf("supervisor: child %d%s has ended: %w", sl.id, quoted(sl.cfg.name), orNil(sl.err)))
+		}
+		sl.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+func orNil(err error) error {
+	if err == nil {
+		return ErrClosed
+	}
+	return err
+}

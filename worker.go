@@ -1,0 +1,448 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/workerlink/supervisor/internal/pipe"
+	"github.com/workerlink/supervisor/internal/proc"
+	"github.com/workerlink/supervisor/internal/task"
+	"github.com/workerlink/supervisor/internal/wire"
+)
+
+// Init is the first line of main, and of TestMain in a test binary. In a worker
+// process it serves and never returns; in any other it does nothing. What a
+// worker needs, such as factories and registered types, must be in place
+// before: package variables and init functions are.
+func Init() {
+	in, ok := proc.Inherited()
+	if !ok {
+		return
+	}
+	w, err := newWorker(in)
+	status := 0
+	if err == nil {
+		status, err = w.serve()
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "supervisor: worker: %s\n", bare(err)) // the host reads it
+		status = workerFailed
+	}
+	os.Exit(status)
+}
+
+// workerFailed is the exit code of a worker that could not serve.
+const workerFailed = 3
+
+// refuseUninitialised ends a worker whose main went on to make a Supervisor
+// instead of calling Init.
+func refuseUninitialised() {
+	in, ok := proc.Inherited()
+	if !ok || initialised() {
+		return
+	}
+	const text = "the program of this worker did not call supervisor.Init first thing in main, or in TestMain"
+	w, err := pipe.NewWriter(in.Replies, 0)
+	if err == nil {
+		failed := wire.Failed{Kind: wire.FailNoInit, Node: toNode(&libraryError{is: ErrUnsupported, text: "supervisor: " + text})}
+		_ = w.SendBytes(wire.Header{Kind: wire.KindFailed}, failed.Append(nil)) // stderr says it too
+		w.Flush()
+	}
+	fmt.Fprintln(os.Stderr, "supervisor: "+text)
+	os.Exit(workerFailed)
+}
+
+// serving is closed once this process is a worker that serves: its own
+// supervisors are in order.
+var serving = make(chan struct{})
+
+func initialised() bool {
+	select {
+	case <-serving:
+		return true
+	default:
+		return false
+	}
+}
+
+// worker is the other side of a processLink: it reads requests, runs them on
+// the object's runner and writes the replies.
+//
+// The goroutine that reads never waits for anything else, so that cancels, the
+// stop message and the end of the host are always seen.
+type worker struct {
+	in      *proc.Worker
+	reader  *wire.Reader
+	writer  *pipe.Writer
+	decoder *wire.Decoder
+	hello   wire.Hello
+	self    *self
+	finish  chan int // the exit status; the first one counts
+	end     sync.Once
+	workerState
+}
+
+// workerState is what the goroutines of a worker share.
+type workerState struct {
+	mu      sync.Mutex
+	methods *methods // set, with the next two, once the object is made
+	object  any
+	runner  *runner
+	open    map[uint64]*Request // not answered yet, by number
+	early   map[uint64]bool     // cancelled before they arrived: a cancel overtakes a large payload
+	stopped bool                // the host has announced the end
+}
+
+// maxEarly bounds the early cancels that are remembered; a host has at most
+// one payload under way that they can be about.
+const maxEarly = 1024
+
+func newWorker(in *proc.Worker) (*worker, error) {
+	close(serving)
+	w := &worker{in: in, reader: wire.NewReader(in.Requests, 0), finish: make(chan int, 1)}
+	w.open = make(map[uint64]*Request)
+	w.early = make(map[uint64]bool)
+	var err error
+	w.writer, err = pipe.NewWriter(in.Replies, 0)
+	return w, err
+}
+
+// serve is a worker's whole life; it returns the exit status.
+func (w *worker) serve() (status int, err error) {
+	if err := w.in.SetCrashOutput(); err != nil {
+		return 0, fmt.Errorf("fatal traces: %w", err)
+	}
+	w.in.HoldSignals(w.orphaned, w.terminated)
+	h, body, err := w.reader.Next()
+	if err != nil {
+		return 0, fmt.Errorf("no greeting from the host: %w", err)
+	}
+	if h.Kind != wire.KindHello {
+		return 0, fmt.Errorf("%w: %v frame before the greeting", ErrProtocol, h.Kind)
+	}
+	if w.hello, err = wire.ParseHello(body); err != nil {
+		return 0, err
+	}
+	w.reader.SetLimit(w.hello.FrameLimit)
+	w.decoder = wire.NewDecoder(types, w.hello.FrameLimit)
+	w.self = &self{Info: Info{ProcID: w.hello.ProcID, Name: w.hello.Name, Incarnation: w.hello.Incarnation}}
+	if w.hello.Name != "" {
+		proc.SetName(w.hello.Name)
+	}
+	version, err := w.hello.Negotiate()
+	if err != nil {
+		return w.refuse(wire.FailVersion, &libraryError{is: ErrVersion, text: err.Error()}), nil
+	}
+	task.Go(func(context.Context) { w.receive() })
+	task.Go(func(context.Context) { w.start(version) })
+	return <-w.finish, nil
+}
+
+// refuse tells the host why this worker does not serve.
+func (w *worker) refuse(kind wire.FailKind, err error) (status int) {
+	failed := wire.Failed{Kind: kind, Node: toNode(err)}
+	_ = w.writer.SendBytes(wire.Header{Kind: wire.KindFailed}, failed.Append(nil)) // nobody else to tell
+	w.writer.Flush()
+	return workerFailed
+}
+
+// start makes the object and tells the host.
+func (w *worker) start(version int) {
+	def, err := definitions.find(w.hello.Factory)
+	if err == nil && def.declared {
+		err = fmt.Errorf("%w: factory %q is only declared in the worker's program", ErrBadArgs, w.hello.Factory)
+	}
+	if err != nil {
+		w.finish <- w.refuse(wire.FailNotFound, library(err))
+		return
+	}
+	m, err := def.methods()
+	if err != nil {
+		w.finish <- w.refuse(wire.FailError, err)
+		return
+	}
+	ctx := context.WithValue(context.Background(), selfKey{}, w.self)
+	object, err := buildObject(ctx, def, Spec{name: def.name, encoded: w.hello.Arg})
+	if err != nil {
+		kind := wire.FailError
+		if _, ok := err.(*PanicError); ok { //nolint:errorlint // only buildObject's own
+			kind = wire.FailPanic
+		}
+		w.finish <- w.refuse(kind, err)
+		return
+	}
+	w.mu.Lock()
+	w.methods, w.object = m, object
+	w.runner = newRunner(m, object, w, max(1, w.hello.Concurrency), w.hello.Timings)
+	stopped := w.stopped
+	w.mu.Unlock()
+	if stopped { // while the factory ran
+		w.wind(nil)
+		return
+	}
+	ready := m.describe(version)
+	if err := w.writer.SendBytes(wire.Header{Kind: wire.KindReady}, ready.Append(nil)); err != nil {
+		w.orphaned()
+	}
+}
+
+// receive reads frames until the host is gone.
+func (w *worker) receive() {
+	for {
+		h, body, err := w.reader.Next()
+		if err == nil {
+			err = w.handle(h, body)
+		}
+		switch {
+		case err == nil:
+		case isEOF(err):
+			w.orphaned()
+			return
+		default:
+			fmt.Fprintf(os.Stderr, "supervisor: worker: %s\n", bare(err)) // the host reads it
+			w.finish <- workerFailed
+			return
+		}
+	}
+}
+
+// handle takes one frame. Its error is a protocol offence.
+func (w *worker) handle(h wire.Header, body []byte) error {
+	switch h.Kind {
+	case wire.KindRequest:
+		return w.request(h, body)
+	case wire.KindCancel:
+		w.cancel(h.Request)
+		return nil
+	case wire.KindStop:
+		w.stop()
+		return nil
+	default:
+		return fmt.Errorf("%w: unexpected %v frame", ErrProtocol, h.Kind)
+	}
+}
+
+// request queues one request, or refuses it. What arrives is decoded even if
+// it is refused: later values of the stream need its type definitions.
+func (w *worker) request(h wire.Header, body []byte) error {
+	w.mu.Lock()
+	m, run, stopped := w.methods, w.runner, w.stopped
+	w.mu.Unlock()
+	if run == nil {
+		return fmt.Errorf("%w: request before the worker was ready", ErrProtocol)
+	}
+	prefix, rest, err := wire.ParseRequestPrefix(h.Flags, body)
+	if err != nil {
+		return err
+	}
+	r := &Request{Num: h.Request, Attr: prefix.Attr, method: int(h.Method), Method: prefix.Name}
+	r.scope.self = &self{Info: w.self.Info}
+	r.scope.self.Request = r.Num
+	if prefix.HasDeadline {
+		r.deadline = time.Now().Add(prefix.Remaining)
+	}
+	if err := w.arguments(m, r, prefix, h, rest); err != nil {
+		w.reply(r, verdict{err: library(err), unexecuted: true})
+		return nil
+	}
+	w.mu.Lock()
+	cancelled := w.early[r.Num]
+	delete(w.early, r.Num)
+	w.open[r.Num] = r
+	w.mu.Unlock()
+	if cancelled {
+		r.scope.end(ErrCanceled)
+	}
+	if stopped || !run.submit(r) {
+		w.reply(r, verdict{err: library(ErrClosed), unexecuted: true})
+	}
+	return nil
+}
+
+// arguments decodes and checks what the host sent for r.
+func (w *worker) arguments(m *methods, r *Request, prefix wire.RequestPrefix, h wire.Header, body []byte) error {
+	var refusal error
+	var codecs []*wire.Codec
+	switch {
+	case prefix.Name == hookSnapshot && r.Attr:
+		r.method = methodSnapshot
+		if !m.shows {
+			refusal = fmt.Errorf("%w: %s", ErrNoSuchMethod, prefix.Name)
+		}
+	case prefix.Name != "":
+		r.method = methodByName
+		if !m.handles {
+			refusal = fmt.Errorf("%w: %s", ErrNoSuchMethod, prefix.Name)
+		}
+	case r.method >= len(m.all):
+		refusal = fmt.Errorf("%w: number %d", ErrNoSuchMethod, r.method)
+	default:
+		r.Method = m.all[r.method].Name
+		refusal = m.all[r.method].err
+		codecs = m.all[r.method].in
+	}
+	if refusal != nil {
+		return errors.Join(refusal, w.decoder.Skip(h, body))
+	}
+	if prefix.Kwargs || r.Attr {
+		n, err := wire.Count(body)
+		if err != nil {
+			return err
+		}
+		codecs = append([]*wire.Codec(nil), codecs[:min(len(codecs), max(0, n-1))]...)
+	}
+	args, err := w.decoder.Values(h, body, w.reader.Owned(), codecs, nil)
+	if err != nil {
+		return err
+	}
+	r.Args = args
+	r.deferred = hasDeferred(args)
+	if r.method < 0 || r.Attr {
+		return nil
+	}
+	if prefix.Kwargs {
+		r.kwargs, _ = args[len(args)-1].(map[string]any)
+		r.Args = args[:len(args)-1]
+		return m.resolve(r)
+	}
+	if len(args) != len(codecs) {
+		return fmt.Errorf("%w: %s takes %d arguments, got %d", ErrBadArgs, r.Method, len(codecs), len(args))
+	}
+	return nil
+}
+
+func hasDeferred(vals []any) bool {
+	for _, v := range vals {
+		if _, ok := v.(*wire.Deferred); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// cancel ends the context of a request that nobody waits for any more.
+func (w *worker) cancel(num uint64) {
+	w.mu.Lock()
+	r := w.open[num]
+	if r == nil {
+		if len(w.early) >= maxEarly {
+			clear(w.early)
+		}
+		w.early[num] = true
+	}
+	w.mu.Unlock()
+	if r != nil {
+		r.scope.end(ErrCanceled)
+	}
+}
+
+// reply writes a verdict; the runner calls it on the handler's goroutine.
+func (w *worker) reply(r *Request, v verdict) bool {
+	w.mu.Lock()
+	m := w.methods
+	delete(w.open, r.Num)
+	w.mu.Unlock()
+	if v.err == nil {
+		if v.err = w.sendValue(m, r, v); v.err == nil {
+			r.scope.end(nil)
+			return true
+		}
+		v.err = library(v.err)
+	}
+	prefix := wire.ReplyPrefix{Error: true, Refused: v.unexecuted, Timings: w.hello.Timings, Queued: v.queued, Ran: v.ran}
+	body := wire.AppendError(prefix.Append(nil), toNode(v.err))
+	h := wire.Header{Kind: wire.KindReply, Flags: prefix.Flags(), Request: r.Num}
+	_ = w.writer.SendBytes(h, body) // a broken pipe is the end of the host, which receive sees
+	r.scope.end(nil)
+	return true
+}
+
+func (w *worker) sendValue(m *methods, r *Request, v verdict) error {
+	var out *wire.Codec
+	if r.method >= 0 {
+		if err := m.all[r.method].err; err != nil {
+			return err
+		}
+		out = m.all[r.method].out
+	}
+	prefix := wire.ReplyPrefix{Timings: w.hello.Timings, Queued: v.queued, Ran: v.ran}
+	packing := wire.Packing{
+		Prefix: prefix.Append(nil), Registry: types,
+		SelfContained: w.hello.SelfContained, Limit: w.hello.FrameLimit,
+	}
+	body, err := packing.Prepare([]*wire.Codec{out}, []any{v.value})
+	if err != nil {
+		return err
+	}
+	err = w.writer.Send(wire.Header{Kind: wire.KindReply, Flags: prefix.Flags(), Request: r.Num}, body, !v.more)
+	if errors.Is(err, ErrEncode) || errors.Is(err, ErrTooLarge) {
+		return err
+	}
+	return nil // a broken pipe is the end of the host, which receive sees
+}
+
+// stop is the host's word that the end has come: what was submitted is still
+// executed, then Close runs and the worker exits.
+func (w *worker) stop() {
+	w.mu.Lock()
+	w.stopped = true
+	run := w.runner
+	w.mu.Unlock()
+	if run != nil {
+		task.Go(func(context.Context) { w.wind(run) })
+	}
+}
+
+// wind waits for the runner, if there is one, and ends the worker in order.
+func (w *worker) wind(run *runner) {
+	if run != nil {
+		run.close()
+		<-run.drained
+	}
+	w.end.Do(func() {
+		status := 0
+		if err := closeObject(w.object); err != nil {
+			fmt.Fprintln(os.Stderr, err) // the host reads it
+			status = workerFailed
+		}
+		w.writer.Flush()
+		w.finish <- status
+	})
+}
+
+// terminated is SIGTERM while the host lives: if it announced the end, the
+// handlers' contexts end now.
+func (w *worker) terminated() {
+	w.mu.Lock()
+	stopped, run := w.stopped, w.runner
+	w.mu.Unlock()
+	if stopped && run != nil {
+		for _, r := range run.abort(ErrClosed) {
+			w.reply(r, verdict{err: library(ErrClosed), unexecuted: true})
+		}
+	}
+}
+
+// orphanGrace is how long an orphan's handlers and its Close may take.
+const orphanGrace = time.Second
+
+// orphaned ends a worker whose host is gone, and all of its process group.
+func (w *worker) orphaned() {
+	done := task.Go(func(context.Context) {
+		w.mu.Lock()
+		run, object := w.runner, w.object
+		w.mu.Unlock()
+		if run == nil {
+			return
+		}
+		run.abort(ErrClosed)
+		<-run.drained
+		w.end.Do(func() { _ = closeObject(object) }) // nobody is left to be told
+	})
+	awaitFor(done.Done(), orphanGrace)
+	w.in.KillGroup()
+}
