@@ -18,7 +18,9 @@ import (
 
 // newCall checks everything about a request that can be checked in the host.
 // It may run user code: the codecs of arguments.
-func (s *Supervisor) newCall(p *SendPayload, attr bool) (*call, error) {
+// The handler sees deadline, if there is one, or that of p.Timeout if it is
+// earlier.
+func (s *Supervisor) newCall(p *SendPayload, attr bool, deadline time.Time) (*call, error) {
 	if _, err := s.current(); err != nil {
 		return nil, p.refused(err)
 	}
@@ -29,12 +31,15 @@ func (s *Supervisor) newCall(p *SendPayload, attr bool) (*call, error) {
 	c := &call{slot: sl, id: p.ReqID}
 	c.Method, c.Attr, c.Args, c.kwargs, c.into = p.Method, attr, p.Args, p.Kwargs, p.Into
 	c.Request.call = c
+	c.deadline = deadline
 	switch {
 	case p.Timeout < 0:
 		return nil, p.refused(fmt.Errorf("%w: negative Timeout", ErrBadArgs))
 	case p.Timeout > 0:
 		c.expires = time.Now().Add(p.Timeout)
-		c.deadline = c.expires
+		if deadline.IsZero() || c.expires.Before(deadline) {
+			c.deadline = c.expires
+		}
 	}
 	if r, ok := sl.child.(resolver); ok {
 		if err := r.resolve(&c.Request); err != nil {
@@ -156,7 +161,7 @@ func (s *Supervisor) send(ctx context.Context, p SendPayload, wait bool) error {
 	if p.ReqID == "" {
 		return p.refused(fmt.Errorf("%w: empty ReqID", ErrBadArgs))
 	}
-	c, err := s.newCall(&p, false)
+	c, err := s.newCall(&p, false, time.Time{})
 	if err != nil {
 		return err
 	}
@@ -172,17 +177,18 @@ func (s *Supervisor) send(ctx context.Context, p SendPayload, wait bool) error {
 	return nil
 }
 
-// inboxError maps the inbox's refusals to ours.
+// inboxError maps those of the inbox's refusals that are not ours already.
 func inboxError(err error) error {
-	for inner, outer := range map[error]error{
-		inbox.ErrFull: ErrBusy, inbox.ErrDuplicate: ErrDuplicateRequest, inbox.ErrClosed: ErrClosed,
-		inbox.ErrUnknown: ErrNoSuchRequest, inbox.ErrAwaited: ErrNoSuchRequest,
-	} {
-		if errors.Is(err, inner) {
-			return fmt.Errorf("%w: %s", outer, bare(err))
-		}
+	switch {
+	case errors.Is(err, inbox.ErrFull):
+		return fmt.Errorf("%w: the inbox", ErrBusy)
+	case errors.Is(err, inbox.ErrClosed):
+		return ErrClosed
+	case errors.Is(err, inbox.ErrAwaited):
+		return fmt.Errorf("%w: %s", ErrNoSuchRequest, bare(err))
+	default:
+		return err
 	}
-	return err
 }
 
 // inboxSink is where replies to Send go. The call is kept with its reply, so
@@ -208,13 +214,13 @@ func (s *Supervisor) do(ctx context.Context, p *SendPayload, attr bool) (RecvPay
 	failed := func(err error) (RecvPayload, error) {
 		return RecvPayload{ProcID: p.ProcID, ReqID: p.ReqID, Method: p.Method, Err: err}, err
 	}
-	c, err := s.newCall(p, attr)
+	deadline, _ := ctx.Deadline()
+	c, err := s.newCall(p, attr, deadline)
 	if err != nil {
 		return failed(err)
 	}
 	done := make(doSink)
 	c.sink = done
-	c.boundBy(ctx)
 	if err := c.start(ctx, true); err != nil {
 		return failed(p.refused(err))
 	}
@@ -225,14 +231,6 @@ func (s *Supervisor) do(ctx context.Context, p *SendPayload, attr bool) (RecvPay
 		<-done // closed by whoever gave the verdict: at once
 	}
 	return c.reply, c.reply.Err
-}
-
-// boundBy makes ctx's deadline the request's, for the handler to see; the
-// verdict at that time is left to whoever watches ctx.
-func (c *call) boundBy(ctx context.Context) {
-	if d, ok := ctx.Deadline(); ok && (c.deadline.IsZero() || d.Before(c.deadline)) {
-		c.deadline = d
-	}
 }
 
 // Call is [Supervisor.Do] with a typed result, as [Value] converts it.
@@ -251,12 +249,12 @@ func Call[R any](ctx context.Context, s *Supervisor, id int, method string, args
 func Go[R any](ctx context.Context, s *Supervisor, id int, method string, args ...any) *future.Future[R] {
 	f, resolver := future.New[R]()
 	p := &SendPayload{ProcID: id, Method: method, Args: args}
-	c, err := s.newCall(p, false)
+	deadline, _ := ctx.Deadline()
+	c, err := s.newCall(p, false, deadline)
 	if err != nil {
 		resolver.Reject(err)
 		return f
 	}
-	c.boundBy(ctx)
 	// While the call is on its way to a life, start watches ctx itself.
 	unwatch := context.AfterFunc(ctx, func() {
 		if c.life.Load() != nil {

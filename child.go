@@ -76,10 +76,15 @@ func (l *Life) reply(r *Request, v verdict) bool {
 	if r.call == nil || r.call.life.Load() != l {
 		return false
 	}
+	if p, ok := v.err.(*PanicError); ok { //nolint:errorlint // not one that a handler passes on
+		l.slot.emit(Event{Kind: EventPanic, Incarnation: l.Incarnation(), Err: p, Text: r.Method})
+	}
 	if r.call.settle(v) {
 		return true
 	}
-	l.slot.countLate(l)
+	if !v.unexecuted { // else it answers the withdrawal
+		l.slot.countLate(l)
+	}
 	return false
 }
 
@@ -188,6 +193,9 @@ func (c *call) settle(v verdict) bool {
 	if l := c.life.Load(); l != nil {
 		l.remove(c)
 		p.Incarnation = l.self.Incarnation
+	}
+	if b, ok := v.value.([]byte); ok && c.into != nil && len(b) <= cap(c.into) {
+		p.Data = append(c.into[:0], b...)
 	}
 	if v.err != nil {
 		p.Data, p.Err = nil, c.failure(p.Incarnation, v.err, v.unexecuted)

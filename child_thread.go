@@ -46,21 +46,22 @@ func (c *threadChild) snapshots() bool { return c.methods.shows }
 
 // prepare copies the arguments if the child is to have its own.
 func (c *threadChild) prepare(r *Request) (size int64, err error) {
-	if !c.cfg.copy || r.method < 0 {
+	if !c.cfg.copy || r.Attr {
 		return 0, nil
 	}
-	m := c.methods.all[r.method]
-	if m.err != nil {
-		return 0, m.err
+	in := make([]*wire.Codec, len(r.Args))
+	if r.method >= 0 {
+		m := c.methods.all[r.method]
+		if m.err != nil {
+			return 0, m.err
+		}
+		in = m.in
 	}
-	if r.Attr {
-		return 0, nil
-	}
-	b, err := packSelfContained(m.in, r.Args)
+	b, err := packSelfContained(in, r.Args)
 	if err != nil {
 		return 0, err
 	}
-	r.Args, err = unpackSelfContained(b, m.in)
+	r.Args, err = unpackSelfContained(b, in)
 	return int64(len(b)), err
 }
 

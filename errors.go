@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/workerlink/supervisor/future"
+	"github.com/workerlink/supervisor/internal/dispatch"
+	"github.com/workerlink/supervisor/internal/inbox"
 	"github.com/workerlink/supervisor/internal/proc"
 	"github.com/workerlink/supervisor/internal/wire"
 )
@@ -33,14 +35,14 @@ var (
 	ErrNoSuchChild = errors.New("supervisor: no such child")
 	// ErrNoSuchMethod says that the child has no callable method, or no
 	// readable attribute, of this name.
-	ErrNoSuchMethod = errors.New("supervisor: no such method")
+	ErrNoSuchMethod = dispatch.ErrNoMethod
 	// ErrNoSuchRequest says that no open or unclaimed request has this id, or
 	// that another RecvAll already waits for it.
-	ErrNoSuchRequest = errors.New("supervisor: no such request")
+	ErrNoSuchRequest = inbox.ErrUnknown
 	// ErrBadArgs says that arguments or options do not fit; nothing was sent.
-	ErrBadArgs = errors.New("supervisor: bad arguments")
+	ErrBadArgs = dispatch.ErrArgs
 	// ErrDuplicateRequest says that the request id is open or its reply unclaimed.
-	ErrDuplicateRequest = errors.New("supervisor: duplicate request id")
+	ErrDuplicateRequest = inbox.ErrDuplicate
 	// ErrBusy says that a bounded queue or the inbox is full.
 	ErrBusy = errors.New("supervisor: queue is full")
 	// ErrPending marks an entry of RecvAll's result that has no verdict yet.

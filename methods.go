@@ -129,7 +129,7 @@ func (m *methods) resolve(r *Request) error {
 	}
 	num, err := m.find(r.Method, r.Attr)
 	if err != nil {
-		return fmt.Errorf("%w: %s", ErrNoSuchMethod, bare(err))
+		return err
 	}
 	r.method = num
 	if r.Attr {
@@ -143,7 +143,7 @@ func (m *methods) resolve(r *Request) error {
 	}
 	args, err := dispatch.Match(m.all[num].Method, r.Args, r.kwargs)
 	if err != nil {
-		return fmt.Errorf("%w: %s", ErrBadArgs, bare(err))
+		return err
 	}
 	r.Args, r.kwargs = args, nil
 	return nil
@@ -156,7 +156,7 @@ func (m *methods) find(name string, attr bool) (int, error) {
 			ok = false
 		}
 		if !ok {
-			return 0, fmt.Errorf("the worker has no %q", name)
+			return 0, fmt.Errorf("%w: %q is not in the table that the worker sent", ErrNoSuchMethod, name)
 		}
 		return num, nil
 	}

@@ -253,15 +253,15 @@ func newChildConfig(kind ChildType, outside bool, defaults, opts []ChildOption) 
 		o.applyChild(&c)
 	}
 	for _, o := range opts { // the kind decides which defaults fit, so it comes first
+		if o == nil {
+			return c, fmt.Errorf("%w: nil child option", ErrBadArgs)
+		}
 		trial := c
 		o.applyChild(&trial)
 		c.kind = trial.kind
 	}
 	c.dropUnfit()
 	for _, o := range opts {
-		if o == nil {
-			return c, fmt.Errorf("%w: nil child option", ErrBadArgs)
-		}
 		o.applyChild(&c)
 	}
 	return c, c.check()

@@ -170,7 +170,11 @@ func (s *slot) start(ctx context.Context) (*Life, error) {
 
 // lastChance waits a little for a start whose time is over.
 func (s *slot) lastChance(t *task.Task) bool {
-	last := time.NewTimer(lastGrace + killWait)
+	wait := lastGrace
+	if s.cfg.kind == Process {
+		wait += killWait
+	}
+	last := time.NewTimer(wait)
 	defer last.Stop()
 	select {
 	case <-t.Done():

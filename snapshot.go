@@ -88,7 +88,7 @@ func (s *slot) snapshot() ChildSnapshot {
 	if s.state == StateUp || s.state == StateStopping {
 		_, open := s.life.oldest()
 		c.Load.InFlight = min(open, s.cfg.concurrency)
-		c.Load.Queued = s.gate.held() - c.Load.InFlight
+		c.Load.Queued = max(0, s.gate.held()-c.Load.InFlight)
 		c.Pid, c.Since = pidOf(s.life.link), s.life.up
 	}
 	return c

@@ -271,6 +271,17 @@ func TestAnnouncedSizesCostNothing(t *testing.T) {
 	require.Less(t, got, uint64(8*wire.ChunkSize*5), "bytes allocated for %d received of %d claimed", len(stream), claim)
 }
 
+func TestLimitCanBeSetLater(t *testing.T) {
+	stream := appendMessage(nil, wire.Header{Kind: wire.KindHello}, []byte("hello"))
+	stream = appendMessage(stream, wire.Header{Kind: wire.KindRequest}, make([]byte, 11))
+	r := wire.NewReader(bytes.NewReader(stream), 0)
+	_, _, err := r.Next()
+	require.NoError(t, err, "before")
+	r.SetLimit(10)
+	_, _, err = r.Next()
+	require.ErrorIs(t, err, wire.ErrTooLarge, "after")
+}
+
 func TestPieces(t *testing.T) {
 	for _, tt := range []struct {
 		size  int
