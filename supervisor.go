@@ -11,7 +11,6 @@ import (
 	"github.com/workerlink/supervisor/future"
 	"github.com/workerlink/supervisor/internal/inbox"
 	"github.com/workerlink/supervisor/internal/proc"
-	"github.com/workerlink/supervisor/internal/task"
 )
 
 // A Supervisor owns children and answers every request to them exactly once.
@@ -30,40 +29,6 @@ type Supervisor struct {
 
 	mu sync.Mutex // guards changes of slots and gen
 }
-
-// generation is one span from StartLink to the end of Shutdown.
-type generation struct {
-	sup     *Supervisor
-	inbox   *inbox.Box[RecvPayload]
-	force   context.Context // its end makes every stop a kill
-	kill    context.CancelFunc
-	started chan struct{} // closed when StartLink has its outcome
-	done    chan struct{} // closed when everything has stopped
-
-	at atomic.Int32 // the phase; changed under mu
-
-	mu       sync.Mutex
-	err      error         // why it ended; nil for an orderly end
-	left     []*StuckError // what did not stop, or had to be killed
-	unfollow func() bool   // stops following StartLink's ctx
-	stopping *task.Task    // runs the teardown
-}
-
-// phase of a generation: unstarted -> starting -> running -> closing -> closed;
-// a start that fails goes from starting to closing.
-type phase int
-
-const (
-	unstarted phase = iota
-	starting
-	running
-	closing
-	closed
-)
-
-func (g *generation) phase() phase { return phase(g.at.Load()) }
-
-func (g *generation) enter(p phase) { g.at.Store(int32(p)) }
 
 // New returns a supervisor whose children are of kind unless they say
 // otherwise. In a worker process whose main did not call [Init] it ends the
@@ -264,85 +229,6 @@ func (s *Supervisor) StartLink(ctx context.Context) error {
 	return g.await(ctx, children)
 }
 
-// await waits for the first lives of a generation: all or none.
-func (g *generation) await(ctx context.Context, children []*slot) error {
-	var failed error
-	for _, sl := range children {
-		if err := sl.awaitUp(context.Background(), 0); err != nil && failed == nil {
-			failed = err
-			if ctx.Err() == nil {
-				g.stop(err) // the rest need not come up any more
-			}
-		}
-	}
-	g.mu.Lock()
-	if failed == nil && g.phase() == starting {
-		g.enter(running)
-		close(g.started)
-		g.mu.Unlock()
-		return nil
-	}
-	g.mu.Unlock()
-	<-g.done
-	close(g.started)
-	if err := future.Cause(ctx); err != nil {
-		return err
-	}
-	if failed == nil || errors.Is(failed, ErrClosed) { // Shutdown came in between
-		return errors.Join(ErrClosed, g.reason())
-	}
-	return failed
-}
-
-func (g *generation) reason() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.err
-}
-
-// stop begins the teardown, once; it does not wait.
-func (g *generation) stop(cause error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.phase() == closing || g.phase() == closed {
-		return
-	}
-	if g.phase() == unstarted {
-		g.enter(closed)
-		g.inbox.Close()
-		g.kill()
-		close(g.done)
-		return
-	}
-	g.err = cause
-	g.enter(closing)
-	g.stopping = task.Go(func(context.Context) { g.teardown() })
-}
-
-// teardown stops all children in parallel.
-func (g *generation) teardown() {
-	g.unfollow()
-	var wg sync.WaitGroup
-	for _, sl := range g.sup.children() {
-		wg.Go(func() {
-			err := sl.stop(g.force, ErrClosed)
-			if stuck, ok := errors.AsType[*StuckError](err); ok {
-				g.mu.Lock()
-				g.left = append(g.left, stuck)
-				g.mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	g.inbox.Close()
-	g.mu.Lock()
-	g.enter(closed)
-	g.sup.events.emit(Event{Kind: EventShutdown, ProcID: -1, Err: g.err})
-	g.mu.Unlock()
-	g.kill()
-	close(g.done)
-}
-
 // Shutdown stops every child: what was accepted is still executed and answered
 // within the children's [Stop] times, no more is accepted. It may be called at
 // any time, again, and by many at once. When ctx ends it kills what is left and
@@ -366,38 +252,6 @@ func (s *Supervisor) Shutdown(ctx context.Context) error {
 
 // eventGrace is how long an end waits for the function of WithEvents.
 const eventGrace = time.Second
-
-// awaitKilled waits for the end of a teardown that kills. A Link made
-// elsewhere may not keep its word, so even this has a limit.
-func (g *generation) awaitKilled() {
-	limit := time.NewTimer(2 * (lastGrace + killWait))
-	defer limit.Stop()
-	select {
-	case <-g.done:
-		return
-	case <-limit.C:
-	}
-	for _, sl := range g.sup.children() {
-		if stuck := sl.unfinished(); stuck != nil {
-			g.mu.Lock()
-			g.left = append(g.left, stuck)
-			g.mu.Unlock()
-		}
-	}
-}
-
-func (g *generation) unstopped(first error) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	errs := []error{first}
-	for _, stuck := range g.left {
-		errs = append(errs, stuck)
-	}
-	if len(errs) == 1 {
-		return first
-	}
-	return errors.Join(errs...)
-}
 
 // Close kills every child at once and returns when they are gone. Its error
 // wraps a [*StuckError] for each that is not.

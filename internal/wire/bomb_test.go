@@ -73,6 +73,7 @@ type (
 		M map[string]int
 	}
 	ignores struct{ X int }
+	inText  struct{ S string }
 )
 
 func TestGobBombs(t *testing.T) {
@@ -92,7 +93,7 @@ func TestGobBombs(t *testing.T) {
 		{"map in a field that is not there", reflect.TypeFor[ignores](), forge(t, ignore{X: 1, M: map[string]int{"k": 1}}, 5, append(gobUint(nil, 1<<62), 1, 'k', 2, 0))},
 		{"slice of 2^40", reflect.TypeFor[[]point](), forge(t, []point{{1, 2}}, 6, append(gobUint(nil, 1<<40), 1, 2, 1, 4, 0))},
 		{"slice of large structs", reflect.TypeFor[[]huge](), forge(t, []huge{{}}, len(gobUint(nil, 1<<16))+4+1<<16, append(gobUint(nil, 3000), manyHuge...))},
-		{"string of 2^40", reflect.TypeFor[stats](), forge(t, stats{Name: "x"}, 3, append(gobUint(nil, 1<<40), 'x', 0))},
+		{"string of 2^40", reflect.TypeFor[inText](), forge(t, inText{"x"}, 3, append(gobUint(nil, 1<<40), 'x', 0))},
 		{"value cut off", reflect.TypeFor[point](), forge(t, point{1, 2}, 1, nil)},
 		{"struct without end", reflect.TypeFor[point](), forge(t, point{1, 2}, 0, []byte{1, 2})},
 		{"field out of range", reflect.TypeFor[point](), forge(t, point{1, 2}, 1, []byte{100, 2, 0})},
@@ -131,25 +132,29 @@ func TestGobBombsInInterfaces(t *testing.T) {
 }
 
 func TestDeepGobIsRefused(t *testing.T) {
-	// A million levels: each is field 1 (Next). The outer struct's terminators are there as well.
+	// Each level is the step to field 1 (Next) and, at the end, the mark that ends a struct.
 	deep := append(bytes.Repeat([]byte{2}, 1_000_000), bytes.Repeat([]byte{0}, 1_000_001)...)
-	section := forge(t, list{V: 1, Next: &list{V: 1}}, 6, deep)
+	levels := func(n int) []byte {
+		return forge(t, list{V: 1, Next: &list{V: 1}}, 7, append(deep[:n:n], deep[1_000_000:1_000_001+n]...))
+	}
 	for _, tag := range []byte{0x32, 0x33} {
-		l := newLink(t)
-		_, err := l.receive(l.codec(reflect.TypeFor[list]()), wire.Header{}, gobBody(tag, section))
+		receive := func(n int) (any, error) {
+			l := newLink(t)
+			return l.receive(l.codec(reflect.TypeFor[list]()), wire.Header{}, gobBody(tag, levels(n)))
+		}
+		_, err := receive(1_000_000)
 		require.ErrorIs(t, err, wire.ErrDecode, "over the size, tag %#x", tag)
-		half := forge(t, list{V: 1, Next: &list{V: 1}}, 6, append(deep[:200_000:200_000], deep[1_000_000:1_200_001]...))
-		_, err = l.receive(l.codec(reflect.TypeFor[list]()), wire.Header{}, gobBody(tag, half))
+		require.ErrorContains(t, err, "too large", "over the size, tag %#x", tag)
+		_, err = receive(200_000)
 		require.ErrorIs(t, err, wire.ErrDecode, "under the size, tag %#x", tag)
 		require.ErrorContains(t, err, "deep", "under the size, tag %#x", tag)
-		fine := forge(t, list{V: 1, Next: &list{V: 1}}, 6, append(deep[:9_000:9_000], deep[1_000_000:1_009_001]...))
-		got, err := l.receive(l.codec(reflect.TypeFor[list]()), wire.Header{}, gobBody(0x33, fine))
-		require.NoError(t, err, "9000 levels")
+		got, err := receive(9_000)
+		require.NoError(t, err, "9000 levels, tag %#x", tag)
 		depth := 0
 		for n := ptr(got.(list)); n != nil; n = n.Next {
 			depth++
 		}
-		require.Equal(t, 9_001, depth, "levels that arrive")
+		require.Equal(t, 9_001, depth, "levels that arrive, tag %#x", tag)
 	}
 }
 

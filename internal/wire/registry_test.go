@@ -21,6 +21,7 @@ type (
 	}
 	byPointer struct{ N int }
 	renamed   struct{ N int }
+	takesName struct{ N int }
 	shaper    interface{ Shape() string }
 )
 
@@ -169,7 +170,7 @@ func TestTypesThatTheProgramGaveToGob(t *testing.T) {
 	require.Equal(t, boxed{renamed{5}}, l.trip(reflect.TypeFor[boxed](), boxed{renamed{5}}), "inside gob")
 	require.Equal(t, renamed{5}, l.trip(reflect.TypeFor[any](), renamed{5}), "in an interface")
 
-	gob.RegisterName(here+"taken", 0.5i)
+	gob.RegisterName(here+"taken", takesName{})
 	type taken struct{ N int }
 	err := l.reg.Register(reflect.TypeFor[taken]())
 	require.ErrorIs(t, err, wire.ErrEncode, "a name that gob knows for another type")

@@ -46,11 +46,13 @@ func (t *Table) AddProblem(p Problem) {
 
 // Count is a row of the table: one folder, or the sum of all.
 type Count struct {
-	Folder    string `json:"folder,omitempty"`
-	Files     int    `json:"files"`
-	Lines     int    `json:"lines"`
-	Functions int    `json:"functions"`
-	Exported  int    `json:"exported"`
+	Folder      string `json:"folder,omitempty"`
+	Packages    int    `json:"packages"` // names in package clauses, a folder's tests in package x_test for themselves
+	Files       int    `json:"files"`
+	Lines       int    `json:"lines"`
+	Functions   int    `json:"functions"`
+	Exported    int    `json:"exported"`
+	ParseErrors int    `json:"parse_errors"` // files with a syntax error
 }
 
 func (c *Count) add(f File) {
@@ -58,6 +60,9 @@ func (c *Count) add(f File) {
 	c.Lines += f.Lines
 	c.Functions += f.Functions
 	c.Exported += f.Exported
+	if f.ParseErr != "" {
+		c.ParseErrors++
+	}
 }
 
 // Report is a finished table.
@@ -71,6 +76,8 @@ type Report struct {
 func (t *Table) Report() Report {
 	r := Report{Folders: []Count{}, Problems: []Problem{}}
 	folders := make(map[string]*Count)
+	type pkg struct{ dir, name string }
+	packages := make(map[pkg]bool)
 	for path, f := range t.files {
 		dir := "."
 		if i := strings.LastIndexByte(path, '/'); i >= 0 {
@@ -81,6 +88,11 @@ func (t *Table) Report() Report {
 		}
 		folders[dir].add(f)
 		r.Total.add(f)
+		if p := (pkg{dir, f.Package}); p.name != "" && !packages[p] {
+			packages[p] = true
+			folders[dir].Packages++
+			r.Total.Packages++
+		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(folders)) {
 		r.Folders = append(r.Folders, *folders[dir])

@@ -16,11 +16,11 @@ import (
 )
 
 const wantText = "" +
-	"  files  lines  functions  exported  folder\n" +
-	"      1     10          2         1  .\n" +
-	"      2      7          0         5  a/<b>\n" +
-	"      1    300         20         0  z\n" +
-	"      4    317         22         6  total\n" +
+	"  packages  files  lines  functions  exported  parse errors  folder\n" +
+	"         1      1     10          2         1             0  .\n" +
+	"         1      2      7          0         5             1  a/<b>\n" +
+	"         2      3    350         22         0             0  z\n" +
+	"         4      6    367         24         6             1  total\n" +
 	"\n" +
 	"problems: 2\n" +
 	"  a/<b>/broken.go: 1:1: wrong\n" +
@@ -30,31 +30,39 @@ const wantJSON = `{
   "folders": [
     {
       "folder": ".",
+      "packages": 1,
       "files": 1,
       "lines": 10,
       "functions": 2,
-      "exported": 1
+      "exported": 1,
+      "parse_errors": 0
     },
     {
       "folder": "a/<b>",
+      "packages": 1,
       "files": 2,
       "lines": 7,
       "functions": 0,
-      "exported": 5
+      "exported": 5,
+      "parse_errors": 1
     },
     {
       "folder": "z",
-      "files": 1,
-      "lines": 300,
-      "functions": 20,
-      "exported": 0
+      "packages": 2,
+      "files": 3,
+      "lines": 350,
+      "functions": 22,
+      "exported": 0,
+      "parse_errors": 0
     }
   ],
   "total": {
-    "files": 4,
-    "lines": 317,
-    "functions": 22,
-    "exported": 6
+    "packages": 4,
+    "files": 6,
+    "lines": 367,
+    "functions": 24,
+    "exported": 6,
+    "parse_errors": 1
   },
   "problems": [
     {
@@ -86,6 +94,12 @@ func TestTableWritesTheSameInAnyOrder(t *testing.T) {
 			t.Add(gosource.File{Path: at("z/z.go"), Package: "z", Lines: 300, Functions: 20})
 		},
 		func(t *gosource.Table) {
+			t.Add(gosource.File{Path: at("z/y.go"), Package: "z", Lines: 30, Functions: 1})
+		},
+		func(t *gosource.Table) {
+			t.Add(gosource.File{Path: at("z/z_test.go"), Package: "z_test", Lines: 20, Functions: 1})
+		},
+		func(t *gosource.Table) {
 			t.AddError(at("gone"), fmt.Errorf("wrapped: %w", &fs.PathError{Op: "open", Path: "elsewhere", Err: fs.ErrNotExist}))
 		},
 	}
@@ -108,7 +122,9 @@ func TestTableWithoutFiles(t *testing.T) {
 	var text, object bytes.Buffer
 	r := gosource.NewTable(".").Report()
 	require.NoError(t, r.WriteText(&text), "writing the table")
-	require.Equal(t, "  files  lines  functions  exported  folder\n      0      0          0         0  total\n", text.String(), "an empty table")
+	require.Equal(t, ""+
+		"  packages  files  lines  functions  exported  parse errors  folder\n"+
+		"         0      0      0          0         0             0  total\n", text.String(), "an empty table")
 	require.NoError(t, r.WriteJSON(&object), "writing JSON")
 	require.Contains(t, object.String(), `"problems": []`, "an empty list is a list")
 	require.True(t, json.Valid(object.Bytes()), "JSON: %s", &object)

@@ -10,17 +10,20 @@ import (
 // WriteText writes the report as a table with a row for each folder, the sum, and a list of problems if there are any.
 func (r Report) WriteText(w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	const row = "%d\t%d\t%d\t%d\t  %s\n" // the name stands last, where it needs no column
-	fmt.Fprint(tw, "files\tlines\tfunctions\texported\t  folder\n")
+	fmt.Fprint(tw, "packages\tfiles\tlines\tfunctions\texported\tparse errors\t  folder\n")
 	for _, c := range r.Folders {
-		fmt.Fprintf(tw, row, c.Files, c.Lines, c.Functions, c.Exported, c.Folder)
+		c.writeRow(tw, c.Folder)
 	}
-	c := r.Total
-	fmt.Fprintf(tw, row, c.Files, c.Lines, c.Functions, c.Exported, "total")
+	r.Total.writeRow(tw, "total")
 	if err := tw.Flush(); err != nil {
 		return fmt.Errorf("gosource: writing the table: %w", err)
 	}
 	return r.writeProblems(w)
+}
+
+// writeRow writes the name last, where it needs no column. A writer that fails keeps its error for Flush.
+func (c Count) writeRow(tw *tabwriter.Writer, name string) {
+	fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t%d\t%d\t  %s\n", c.Packages, c.Files, c.Lines, c.Functions, c.Exported, c.ParseErrors, name)
 }
 
 func (r Report) writeProblems(w io.Writer) error {

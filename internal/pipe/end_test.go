@@ -1,0 +1,125 @@
+package pipe_test
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/workerlink/supervisor/internal/pipe"
+	"github.com/workerlink/supervisor/internal/wire"
+)
+
+func TestEverySendAfterCloseFails(t *testing.T) {
+	_, w := newPipe(t)
+	w.Close()
+	for name, send := range map[string]func() error{
+		"Send":      func() error { return w.Send(request(1), body(t, 1), true) },
+		"SendBytes": func() error { return w.SendBytes(request(1), nil) },
+		"Control":   func() error { return w.Control(wire.Header{Kind: wire.KindStop}, nil) },
+		"InOrder":   func() error { return w.InOrder(wire.Header{Kind: wire.KindStop}) },
+	} {
+		require.ErrorIs(t, send(), pipe.ErrClosed, "%s after Close", name)
+	}
+	w.Flush() // nothing can be written any more, so it does not wait
+	w.Close() // again
+	require.Empty(t, unsent(w), "what was refused is not unsent")
+}
+
+// The frame that finds the reader gone was accepted, so it is unsent; later ones are refused with the first cause, which
+// Close does not hide.
+func TestReaderGone(t *testing.T) {
+	r, w := newPipe(t)
+	require.NoError(t, r.Close(), "Close of the reading end")
+	require.NoError(t, w.Send(request(1), body(t, 1), true), "Send before anybody knows")
+	w.Flush()
+	require.ErrorIs(t, w.Send(request(2), body(t, 2), true), syscall.EPIPE, "Send after the pipe broke")
+	w.Close()
+	require.ErrorIs(t, w.InOrder(wire.Header{Kind: wire.KindStop}), syscall.EPIPE, "InOrder after Close")
+	require.Equal(t, []uint64{1}, unsent(w), "unsent requests")
+}
+
+func TestFrameWithoutRequestIsNotUnsent(t *testing.T) {
+	r, w := newPipe(t)
+	require.NoError(t, r.Close(), "Close of the reading end")
+	require.NoError(t, w.SendBytes(wire.Header{Kind: wire.KindHello}, make([]byte, wire.ChunkSize+1)), "large greeting")
+	w.Close()
+	require.Empty(t, unsent(w), "unsent requests: a greeting is none")
+}
+
+// However Close falls between the senders, each accepted request is in the pipe, in part or whole, or it is unsent, and
+// never both.
+func TestCloseAmongSenders(t *testing.T) {
+	for round := range 50 {
+		r, w := newPipe(t)
+		const senders = 8
+		var all sync.WaitGroup
+		accepted := make([][]uint64, senders)
+		for s := range uint64(senders) {
+			all.Go(func() {
+				for i := uint64(1); ; i++ {
+					num := s<<32 | i
+					if w.Send(request(num), bytesOf(t, int(i)%200), i%4 != 0) != nil {
+						return
+					}
+					accepted[s] = append(accepted[s], num)
+				}
+			})
+		}
+		head := make([]byte, 1000+round*37)
+		_, err := io.ReadFull(r, head)
+		require.NoError(t, err, "reading the first %d bytes", len(head))
+		w.Close()
+		left := unsent(w)
+		tail, err := io.ReadAll(r)
+		require.NoError(t, err, "reading what is in the pipe")
+		all.Wait()
+
+		got := append(begun(t, append(head, tail...)), left...)
+		slices.Sort(got)
+		want := slices.Concat(accepted...)
+		slices.Sort(want)
+		require.Equal(t, want, got, "accepted, against begun or unsent, in round %d", round)
+	}
+}
+
+// begun returns the requests of which stream holds at least one byte. The number of a header that is cut short is not
+// known: the frame counts as that of the sender whose next number is missing, so callers give frames of which at most the
+// last is cut, and the test's own order tells which it is.
+func begun(t *testing.T, stream []byte) []uint64 {
+	t.Helper()
+	var nums []uint64
+	for len(stream) > 0 {
+		require.GreaterOrEqual(t, len(stream), wire.HeaderSize, "the kernel takes small writes whole, so headers are whole")
+		h, err := wire.ParseHeader(stream)
+		require.NoError(t, err, "header")
+		nums = append(nums, h.Request)
+		stream = stream[min(len(stream), wire.HeaderSize+int(h.Length)):]
+	}
+	return nums
+}
+
+// Close among writers of which one waits for room returns, and what did not fit is unsent.
+func TestCloseWhileCongested(t *testing.T) {
+	r, w := newPipe(t)
+	const n = 200
+	for i := range uint64(n) {
+		require.NoError(t, w.Send(request(i+1), bytesOf(t, 16<<10), true), "Send(%d) to a pipe that nobody reads", i+1)
+	}
+	w.Close()
+	left := unsent(w)
+	stream, err := io.ReadAll(r)
+	require.NoError(t, err, "reading what is in the pipe")
+	frameSize := wire.HeaderSize + 16<<10
+	first := (len(stream)+frameSize-1)/frameSize + 1
+	var want []uint64
+	for num := first; num <= n; num++ {
+		want = append(want, uint64(num))
+	}
+	require.Equal(t, want, left, "unsent requests with %d bytes in the pipe", len(stream))
+	require.True(t, bytes.HasPrefix(stream, request(1).Append(nil)[:0]), "stream")
+}
