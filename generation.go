@@ -46,11 +46,12 @@ func (g *generation) phase() phase { return phase(g.at.Load()) }
 
 func (g *generation) enter(p phase) { g.at.Store(int32(p)) }
 
-// await waits for the first lives of a generation: all or none.
-func (g *generation) await(ctx context.Context, children []*slot) error {
+// await takes the n outcomes of the first starts: all or none. Each start has
+// its own time limit.
+func (g *generation) await(ctx context.Context, first <-chan error, n int) error {
 	var failed error
-	for _, sl := range children {
-		if err := sl.awaitUp(context.Background(), 0); err != nil && failed == nil {
+	for range n {
+		if err := <-first; err != nil && failed == nil {
 			failed = err
 			if ctx.Err() == nil {
 				g.stop(err) // the rest need not come up any more

@@ -95,17 +95,15 @@ func (s *slot) becomeLocked(state State) {
 	s.changed = make(chan struct{})
 }
 
-// launch starts the keeper. The first life's outcome shows in the state. The
-// end of force makes every later stop a kill.
-func (s *slot) launch(force context.Context) {
+// launch starts the keeper. The end of force makes every later stop a kill.
+// The outcome of the first start goes to first, which is nil or has room.
+func (s *slot) launch(force context.Context, first chan<- error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state == StateIdle || s.state == StateEnded {
-		s.launchLocked(force)
-	}
+	s.launchLocked(force, first)
 }
 
-func (s *slot) launchLocked(force context.Context) {
+func (s *slot) launchLocked(force context.Context, first chan<- error) {
 	s.err, s.again, s.history = nil, false, restart.History{}
 	s.gate.open()
 	s.becomeLocked(StateStarting)
@@ -113,19 +111,29 @@ func (s *slot) launchLocked(force context.Context) {
 	s.cancel = cancel
 	s.keeper = task.Go(func(context.Context) {
 		defer cancel()
-		s.keep(ctx, force)
+		s.keep(ctx, force, first)
 	})
 }
 
 // keep runs one life after the other until one is the last.
-func (s *slot) keep(ctx, force context.Context) {
+func (s *slot) keep(ctx, force context.Context, outcome chan<- error) {
 	for first := true; ; first = false {
 		began := time.Now()
 		life, err := s.start(ctx)
-		if err == nil && s.rise(life) {
+		up := err == nil && s.rise(life)
+		if first && outcome != nil {
+			switch {
+			case up || err != nil:
+				outcome <- err
+			default:
+				outcome <- ErrClosed
+			}
+		}
+		switch {
+		case up:
 			err = life.link.Wait()
 			life.end(s.epitaph(err))
-		} else if life.link != nil { // told to stop while it started
+		case err == nil: // told to stop while it started
 			err = s.discard(force, life)
 		}
 		if !s.proceed(ctx, life, err, began, first) {
@@ -401,7 +409,7 @@ func (s *slot) restart(ctx, force context.Context) error {
 		return ErrClosed
 	case StateEnded:
 		s.keeper.Wait() // it has no more to do than return
-		s.launchLocked(force)
+		s.launchLocked(force, nil)
 		s.mu.Unlock()
 	case StateWaiting:
 		s.wake()

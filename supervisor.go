@@ -152,7 +152,7 @@ func (s *Supervisor) place(g *generation, now phase, sl *slot) bool {
 	list = append(list, at)
 	s.slots.Store(&list)
 	if now == running {
-		sl.launch(g.force)
+		sl.launch(g.force, nil)
 	}
 	return true
 }
@@ -220,13 +220,14 @@ func (s *Supervisor) StartLink(ctx context.Context) error {
 	}
 	g.enter(starting)
 	children := s.children()
+	first := make(chan error, len(children))
 	for _, sl := range children {
-		sl.launch(g.force)
+		sl.launch(g.force, first)
 	}
 	g.unfollow = context.AfterFunc(ctx, func() { g.stop(context.Cause(ctx)) })
 	g.mu.Unlock()
 	s.mu.Unlock()
-	return g.await(ctx, children)
+	return g.await(ctx, first, len(children))
 }
 
 // Shutdown stops every child: what was accepted is still executed and answered

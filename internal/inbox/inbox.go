@@ -49,26 +49,7 @@ func New[V any](limit int) *Box[V] {
 // Open takes a place for a request that is about to be sent. It never waits. The error is an [*IDError] with
 // [ErrDuplicate] if the id is open or its reply unclaimed, [ErrFull] if there is no place, or [ErrClosed].
 // An id that a gather awaits although it was not sent is attached to that gather.
-func (b *Box[V]) Open(id string) (*Entry[V], error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	unsent := b.entries[id]
-	switch {
-	case b.closed:
-		return nil, ErrClosed
-	case unsent != nil && unsent.state != stateUnsent:
-		return nil, &IDError{id, ErrDuplicate}
-	case b.open+b.unclaimed >= b.limit:
-		return nil, ErrFull
-	}
-	e := &Entry[V]{box: b, id: id, state: stateOpen}
-	if unsent != nil {
-		unsent.replaceLocked(e)
-	}
-	b.entries[id] = e
-	b.open++
-	return e, nil
-}
+func (b *Box[V]) Open(id string) (*Entry[V], error) { return b.OpenFor(id, nil) }
 
 // Next claims the unclaimed reply that arrived first, and waits for one if there is none; who waits longest is served
 // first. What has arrived is handed out even if ctx has ended or the box was closed; otherwise the error is that of ctx,

@@ -216,3 +216,30 @@ func TestNothingIsLostWhenTheContextEnds(t *testing.T) {
 	}
 	require.Equal(t, rounds, got+kept, "replies that a waiter got, and that it left in the box")
 }
+
+func TestOwner(t *testing.T) {
+	b := inbox.New[string](9)
+	g := await(t, b)
+	require.NoError(t, g.Add("a"), "Add")
+	owned := func(want any, wantKnown bool, when string) {
+		t.Helper()
+		owner, known := b.Owner("a")
+		require.Equal(t, want, owner, "owner %s", when)
+		require.Equal(t, wantKnown, known, "whether the id is known %s", when)
+	}
+	owned(nil, false, "of an id that was not sent")
+	e, err := b.OpenFor("a", "me")
+	require.NoError(t, err, "OpenFor")
+	owned("me", true, "of an open request")
+	e.Drop()
+	owned(nil, false, "after Drop")
+	e, err = b.OpenFor("a", "you")
+	require.NoError(t, err, "OpenFor")
+	e.Deliver("a!")
+	owned(nil, true, "of an unclaimed reply")
+	collect(t, g, inbox.ErrNone, "a")
+	owned(nil, false, "after the claim")
+	_, err = b.OpenFor("a", nil)
+	require.NoError(t, err, "OpenFor without an owner")
+	owned(nil, true, "of a request that nobody owns")
+}

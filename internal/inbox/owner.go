@@ -2,13 +2,23 @@ package inbox
 
 // OpenFor is [Box.Open] for an owner, whom [Box.Owner] finds while the request is open.
 func (b *Box[V]) OpenFor(id string, owner any) (*Entry[V], error) {
-	e, err := b.Open(id)
-	if err != nil {
-		return nil, err
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e.owner = owner
+	unsent := b.entries[id]
+	switch {
+	case b.closed:
+		return nil, ErrClosed
+	case unsent != nil && unsent.state != stateUnsent:
+		return nil, &IDError{id, ErrDuplicate}
+	case b.open+b.unclaimed >= b.limit:
+		return nil, ErrFull
+	}
+	e := &Entry[V]{box: b, id: id, owner: owner, state: stateOpen}
+	if unsent != nil {
+		unsent.replaceLocked(e)
+	}
+	b.entries[id] = e
+	b.open++
 	return e, nil
 }
 

@@ -161,10 +161,6 @@ func TestEncodingErrorSendsNothing(t *testing.T) {
 	require.Empty(t, unsent(w), "what was refused was never accepted, so it is not unsent")
 
 	in, dec := wire.NewReader(r, 0), wire.NewDecoder(nil, 0)
-	for num, text := range map[uint64]string{1: "before", 3: "behind"} {
-		_ = num
-		_ = text
-	}
 	for _, want := range []struct {
 		num  uint64
 		text string

@@ -12,6 +12,7 @@ type Decoder struct {
 	limit  int
 	stream uint16
 	shared *sharedGob
+	u      unpacker // of the message at hand; here, it need not be allocated each time
 }
 
 // NewDecoder returns a Decoder that finds types of interface values in reg and lets the values of a message take
@@ -36,15 +37,17 @@ func (d *Decoder) Values(h Header, body []byte, owned bool, codecs []*Codec, dst
 	if err := d.follow(h); err != nil {
 		return dst, err
 	}
-	u := unpacker{
+	u := &d.u
+	*u = unpacker{
 		cursor: cursor{b: body}, reg: d.reg, owned: owned, reader: true,
 		shared: d.shared, budget: newBudget(d.limit), limit: d.limit,
 	}
+	defer func() { u.b = nil }()
 	u.shared.done = 0
 	out := dst
 	for i := 0; u.left() > 0 || i < len(codecs); i++ {
 		start := u.pos
-		v, err := u.next1(i, codecs)
+		v, err := u.nth(i, codecs)
 		if err != nil {
 			d.rest(body, start)
 			return dst, err
@@ -54,8 +57,8 @@ func (d *Decoder) Values(h Header, body []byte, owned bool, codecs []*Codec, dst
 	return out, nil
 }
 
-// next1 reads value i.
-func (u *unpacker) next1(i int, codecs []*Codec) (any, error) {
+// nth reads value i.
+func (u *unpacker) nth(i int, codecs []*Codec) (any, error) {
 	var c *Codec
 	switch {
 	case i < len(codecs):

@@ -47,7 +47,7 @@ func (t *Table) AddProblem(p Problem) {
 // Count is a row of the table: one folder, or the sum of all.
 type Count struct {
 	Folder      string `json:"folder,omitempty"`
-	Packages    int    `json:"packages"` // names in package clauses, a folder's tests in package x_test for themselves
+	Packages    int    `json:"packages"` // names in package clauses, so p and p_test of one folder are two
 	Files       int    `json:"files"`
 	Lines       int    `json:"lines"`
 	Functions   int    `json:"functions"`
