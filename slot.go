@@ -118,7 +118,6 @@ func (s *slot) launchLocked(force context.Context, first chan<- error) {
 // keep runs one life after the other until one is the last.
 func (s *slot) keep(ctx, force context.Context, outcome chan<- error) {
 	for first := true; ; first = false {
-		began := time.Now()
 		life, err := s.start(ctx)
 		up := err == nil && s.rise(life)
 		if first && outcome != nil {
@@ -136,7 +135,7 @@ func (s *slot) keep(ctx, force context.Context, outcome chan<- error) {
 		case err == nil: // told to stop while it started
 			err = s.discard(force, life)
 		}
-		if !s.proceed(ctx, life, err, began, first) {
+		if !s.proceed(ctx, life, err, first) {
 			return
 		}
 	}
@@ -236,7 +235,7 @@ func (s *slot) epitaph(err error) error {
 
 // proceed records the end of a life and decides whether another one follows;
 // if so it returns when its time has come.
-func (s *slot) proceed(ctx context.Context, life *Life, err error, began time.Time, first bool) bool {
+func (s *slot) proceed(ctx context.Context, life *Life, err error, first bool) bool {
 	s.mu.Lock()
 	s.err = err
 	s.report(life, err)
@@ -256,7 +255,9 @@ func (s *slot) proceed(ctx context.Context, life *Life, err error, began time.Ti
 		s.mu.Unlock()
 		return false
 	}
-	s.history = s.history.Started(began)
+	if !life.up.IsZero() { // a start that fails is no quiet time
+		s.history = s.history.Started(life.up)
+	}
 	wait, again, history := restart.Decide(s.policy(), s.history, time.Now(), rand.Float64())
 	s.history = history
 	if !again {

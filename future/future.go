@@ -108,7 +108,7 @@ func (f *Future[T]) Then(fn func(T, error)) {
 }
 
 // verdict returns how the future ended; ok is false while it is pending.
-func (f *Future[T]) verdict() (value T, err error, ok bool) { //nolint:revive,staticcheck // err is a part of the verdict
+func (f *Future[T]) verdict() (value T, err error, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.value, f.err, f.ended

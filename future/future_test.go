@@ -243,12 +243,18 @@ func TestCause(t *testing.T) {
 		text string
 	}{
 		{"canceled", canceled(nil), []error{future.ErrCanceled}, "supervisor: canceled"},
-		{"canceled with a cause", canceled(other), []error{future.ErrCanceled, context.Canceled, other},
-			"supervisor: canceled: the lid was opened"},
+		{
+			"canceled with a cause", canceled(other),
+			[]error{future.ErrCanceled, context.Canceled, other},
+			"supervisor: canceled: the lid was opened",
+		},
 		{"canceled by our timeout", canceled(future.ErrTimeout), []error{future.ErrTimeout}, "supervisor: timeout"},
 		{"deadline", late(nil), []error{future.ErrTimeout}, "supervisor: timeout"},
-		{"deadline with a cause", late(other), []error{future.ErrTimeout, context.DeadlineExceeded, other},
-			"supervisor: timeout: the lid was opened"},
+		{
+			"deadline with a cause", late(other),
+			[]error{future.ErrTimeout, context.DeadlineExceeded, other},
+			"supervisor: timeout: the lid was opened",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := future.Cause(tt.ctx)

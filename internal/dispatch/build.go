@@ -67,7 +67,7 @@ func (t *Table) addMethods() {
 		}
 		// The pointer's entry for a method with a value receiver is generated as well: ask for the value's own.
 		value, ok := base.MethodByName(rm.Name)
-		if !declared(rm) && !(ok && declared(value)) {
+		if own := declared(rm) || ok && declared(value); !own {
 			t.hidden[rm.Name] = "is promoted from an embedded field: only methods of the type itself can be called"
 			continue
 		}

@@ -16,29 +16,32 @@ type ctxKey struct{}
 
 var errBoom = errors.New("boom")
 
+// noCtx is what methods note that take no context.
+var noCtx context.Context
+
 // calls has methods for each form of adapter, and such as have none.
 type calls struct {
 	log  []any
 	Size int
 }
 
-func (c *calls) note(ctx context.Context, args ...any) { //nolint:revive // c is the receiver of all
+func (c *calls) note(ctx context.Context, args ...any) {
 	if ctx != nil {
 		args = append(args, ctx.Value(ctxKey{}))
 	}
 	c.log = append(c.log, args...)
 }
 
-func (c *calls) N0()                                             { c.note(nil) }
+func (c *calls) N0()                                             { c.note(noCtx) }
 func (c *calls) N0E() error                                      { return errBoom }
 func (c *calls) N0C(ctx context.Context)                         { c.note(ctx) }
 func (c *calls) N0CE(ctx context.Context) error                  { c.note(ctx); return errBoom }
-func (c *calls) N1(a int)                                        { c.note(nil, a) }
-func (c *calls) N1E(a string) error                              { c.note(nil, a); return errBoom }
+func (c *calls) N1(a int)                                        { c.note(noCtx, a) }
+func (c *calls) N1E(a string) error                              { c.note(noCtx, a); return errBoom }
 func (c *calls) N1C(ctx context.Context, a []byte)               { c.note(ctx, a) }
 func (c *calls) N1CE(ctx context.Context, a any) error           { c.note(ctx, a); return nil }
-func (c *calls) N2(a string, b int)                              { c.note(nil, a, b) }
-func (c *calls) N2E(a, b float64) error                          { c.note(nil, a, b); return errBoom }
+func (c *calls) N2(a string, b int)                              { c.note(noCtx, a, b) }
+func (c *calls) N2E(a, b float64) error                          { c.note(noCtx, a, b); return errBoom }
 func (c *calls) N2C(ctx context.Context, a string, b []byte)     { c.note(ctx, a, b) }
 func (c *calls) N2CE(ctx context.Context, a string, b any) error { c.note(ctx, a, b); return errBoom }
 func (c *calls) R0() int                                         { return 1 << 40 }

@@ -26,7 +26,7 @@ type (
 		Rate     float32
 		Steps    int
 		Labels   []string
-		URL, Url string //nolint:revive,staticcheck // two names that differ in case
+		URL, Url string
 		hidden   int
 		Next     *settings
 	}
@@ -153,7 +153,7 @@ func TestConvertLosesNothing(t *testing.T) {
 		require.Equal(t, want, reflect.TypeOf(there), "type of the converted value")
 		back, err := dispatch.Convert(there, reflect.TypeOf(v))
 		require.NoError(t, err, "the way back of %T %v", there, there)
-		require.True(t, back == v, "%T %v came back as %v", v, v, back)
+		require.Equal(t, v, back, "%T %v after the way there and back", v, v)
 	})
 }
 
@@ -227,12 +227,22 @@ func TestKeywords(t *testing.T) {
 		{"embedded", byValue, []any{"x"}, kw{"seed": 2}, settings{Base: Base{2}}, ""},
 		{"nil", byValue, []any{"x", settings{Labels: []string{"a"}}}, kw{"Labels": nil, "Next": nil}, settings{}, ""},
 		{"exact before case", byValue, []any{"x"}, kw{"URL": "a", "Url": "b"}, settings{URL: "a", Url: "b"}, ""},
-		{"ambiguous", byValue, []any{"x"}, kw{"url": "a"}, nil,
-			`keyword argument "url": more than one such field of dispatch_test.settings`},
-		{"the same twice", byValue, []any{"x"}, kw{"Rate": 1, "rate": 1}, nil,
-			`keyword arguments "Rate" and "rate" are the same field Rate`},
+		{
+			"ambiguous", byValue,
+			[]any{"x"},
+			kw{"url": "a"},
+			nil,
+			`keyword argument "url": more than one such field of dispatch_test.settings`,
+		},
+		{
+			"the same twice", byValue,
+			[]any{"x"},
+			kw{"Rate": 1, "rate": 1},
+			nil,
+			`keyword arguments "Rate" and "rate" are the same field Rate`,
+		},
 		{"unknown", byValue, []any{"x"}, kw{"speed": 1}, nil, `keyword argument "speed": no such field of dispatch_test.settings`},
-		{"unexported", byValue, []any{"x"}, kw{"hidden": 1}, nil, `keyword argument "hidden": no such field`},
+		{"unexported", byValue, []any{"x", settings{hidden: 1}}, kw{"hidden": 2}, nil, `keyword argument "hidden": no such field`},
 		{"through a pointer", byValue, []any{"x"}, kw{"Depth": 1}, nil, `keyword argument "Depth": no such field`},
 		{"wrong type", byValue, []any{"x"}, kw{"Steps": "1"}, nil, `keyword argument "Steps": want int, got string`},
 		{"wrong base", byValue, []any{"x", 5}, kw{"Steps": 1}, nil, "argument 2: want dispatch_test.settings, got int"},
@@ -241,8 +251,11 @@ func TestKeywords(t *testing.T) {
 		{"wrong one before", byValue, []any{5}, kw{"Steps": 1}, nil, "argument 1: want string, got int"},
 		{"no struct", method("M", str), []any{"x"}, kw{"Steps": 1}, nil, "need a last parameter that is a struct"},
 		{"no parameter", method("M"), nil, kw{"Steps": 1}, nil, "need a last parameter that is a struct"},
-		{"variadic", &dispatch.Method{Name: "M", In: []reflect.Type{reflect.TypeFor[[]settings]()}, Variadic: true}, nil,
-			kw{"Steps": 1}, nil, "need a last parameter that is a struct"},
+		{
+			"variadic", &dispatch.Method{Name: "M", In: []reflect.Type{reflect.TypeFor[[]settings]()}, Variadic: true}, nil,
+			kw{"Steps": 1},
+			nil, "need a last parameter that is a struct",
+		},
 		{"empty is none", byValue, []any{"x"}, kw{}, nil, "want 2 arguments"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -71,8 +71,8 @@ func (g generic[T]) OwnLarge(v T, n int) string { return fmt.Sprint(g.Held, v, n
 
 type (
 	wrapsGeneric struct{ generic[int] }
-	wrapsPointer struct{ *object }
-	renamed      object // a new type has the fields and what they promote, but none of the methods
+	wrapsPointer struct{ *object } //nolint:errname // it is no error, though object has the method
+	renamed      object            // a new type has the fields and what they promote, but none of the methods
 	number       int
 	dict         map[string]int
 	double       = object
@@ -178,9 +178,9 @@ func (shapes) Both(context.Context, ...int) (string, error) { return "", nil }
 func (shapes) LateCtx(int, context.Context)                 {} //nolint:revive // the point of the test
 func (shapes) Two() (int, int)                              { return 0, 0 }
 func (shapes) Three() (int, int, error)                     { return 0, 0, nil }
-func (shapes) TwoErrs() (error, error)                      { return nil, nil } //nolint:revive // the point of the test
+func (shapes) TwoErrs() (error, error)                      { return nil, nil }
 func (shapes) OwnError() *dispatch.LookupError              { return nil }
-func (shapes) Second() (error, int)                         { return nil, 0 } //nolint:revive,staticcheck // the point of the test
+func (shapes) Second() (error, int)                         { return nil, 0 } //nolint:staticcheck // the point of the test
 
 func TestSignatures(t *testing.T) {
 	tb := table[shapes](t)

@@ -1,7 +1,5 @@
 package inbox
 
-import "container/list"
-
 // The states of an id:
 //
 //	                 Gather.Add
@@ -30,11 +28,12 @@ type Entry[V any] struct {
 	// Guarded by the mutex of the box.
 	owner   any // who opened it, if that was said
 	state   int
-	gather  *Gather[V]    // that awaits it; nil if none
-	pending *list.Element // in gather.pending, while unsent or open
-	value   V             // while arrived
-	arrival uint64        // number of the arrival
-	index   int           // in the queue that it lies in, while arrived
+	gather  *Gather[V] // that awaits it; nil if none
+	prev    *Entry[V]  // in gather.pending while unsent or open, then in the queue that it lies in
+	next    *Entry[V]
+	value   V      // while arrived
+	arrival uint64 // number of the arrival
+	index   int    // where it lies in a queue, while arrived
 }
 
 // Deliver is the verdict. It never waits. It returns false, and drops v, if there was a verdict before, or nobody is
@@ -51,8 +50,7 @@ func (e *Entry[V]) Deliver(v V) bool {
 	b.arrivals++
 	e.state, e.value, e.arrival = stateArrived, v, b.arrivals
 	if g := e.gather; g != nil {
-		g.pending.Remove(e.pending)
-		e.pending = nil
+		g.pending.remove(e)
 		b.putLocked(&g.replies, e)
 		g.settleLocked()
 	} else {
@@ -83,13 +81,13 @@ func (e *Entry[V]) Drop() {
 
 // replaceLocked hands the place in the gather from e, which is gone then, to another entry of the same id.
 func (e *Entry[V]) replaceLocked(by *Entry[V]) {
-	by.gather, by.pending = e.gather, e.pending
-	by.pending.Value = by
-	e.state, e.gather, e.pending = stateGone, nil, nil
+	e.gather.pending.replace(e, by)
+	by.gather = e.gather
+	e.state, e.gather = stateGone, nil
 }
 
 // goneLocked takes the entry out of the box. The counters and lists are up to the caller.
 func (e *Entry[V]) goneLocked() {
 	delete(e.box.entries, e.id)
-	e.state, e.gather, e.pending = stateGone, nil, nil
+	e.state, e.gather = stateGone, nil
 }

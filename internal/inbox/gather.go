@@ -1,10 +1,6 @@
 package inbox
 
-import (
-	"container/heap"
-	"container/list"
-	"context"
-)
+import "context"
 
 // A Gather awaits chosen ids. [Box.Await] makes one, [Gather.Release] ends it.
 type Gather[V any] struct {
@@ -12,8 +8,8 @@ type Gather[V any] struct {
 
 	// Guarded by the mutex of the box.
 	released bool
-	pending  list.List // of *Entry[V]: unsent and open, in the order in which they were awaited
-	replies  queue[V]  // arrived and not taken
+	pending  chain[V] // unsent and open, in the order in which they were awaited
+	replies  queue[V] // arrived and not taken
 }
 
 // Add awaits further ids, also such that were not sent yet; what the gather awaits already is skipped. The error is an
@@ -48,11 +44,11 @@ func (g *Gather[V]) attachLocked(e *Entry[V]) {
 	}
 	e.gather = g
 	if e.state != stateArrived {
-		e.pending = g.pending.PushBack(e)
+		g.pending.push(e)
 		return
 	}
 	b := g.box
-	heap.Remove(&b.replies.arrived, e.index)
+	b.replies.arrived.remove(e)
 	b.putLocked(&g.replies, e)
 }
 
@@ -69,7 +65,7 @@ func (g *Gather[V]) idleLocked() error {
 	switch {
 	case g.released:
 		return ErrClosed
-	case g.pending.Len() == 0:
+	case g.pending.length == 0:
 		return ErrNone
 	}
 	return g.box.idleLocked()
@@ -77,7 +73,7 @@ func (g *Gather[V]) idleLocked() error {
 
 // settleLocked tells those who wait that nothing will come, if that is so.
 func (g *Gather[V]) settleLocked() {
-	if g.pending.Len() == 0 {
+	if g.pending.length == 0 {
 		g.replies.failLocked(ErrNone)
 	}
 }
@@ -97,8 +93,8 @@ func (g *Gather[V]) list(want func(*Entry[V]) bool) []string {
 	g.box.mu.Lock()
 	defer g.box.mu.Unlock()
 	var ids []string
-	for elem := g.pending.Front(); elem != nil; elem = elem.Next() {
-		if e := elem.Value.(*Entry[V]); want(e) {
+	for e := g.pending.front; e != nil; e = e.next {
+		if want(e) {
 			ids = append(ids, e.id)
 		}
 	}
@@ -119,7 +115,7 @@ func (g *Gather[V]) Forget(id string) bool {
 	if e.state == stateOpen {
 		b.open--
 	}
-	g.pending.Remove(e.pending)
+	g.pending.remove(e)
 	e.goneLocked()
 	g.settleLocked()
 	return true
@@ -136,16 +132,16 @@ func (g *Gather[V]) Release() {
 	}
 	g.released = true
 	g.replies.failLocked(ErrClosed)
-	for elem := g.pending.Front(); elem != nil; elem = elem.Next() {
-		e := elem.Value.(*Entry[V])
+	for g.pending.front != nil {
+		e := g.pending.front
+		g.pending.remove(e)
+		e.gather = nil
 		if e.state == stateUnsent {
 			e.goneLocked()
 		}
-		e.gather, e.pending = nil, nil
 	}
-	g.pending.Init()
-	for g.replies.arrived.Len() > 0 {
-		e := heap.Pop(&g.replies.arrived).(*Entry[V])
+	for !g.replies.arrived.empty() {
+		e := g.replies.arrived.pop()
 		e.gather = nil
 		b.putLocked(&b.replies, e)
 	}

@@ -211,8 +211,7 @@ func TestGatherNextWaits(t *testing.T) {
 				defer cancel()
 				result := next(ctx, g)
 				tt.end(b, e, g)
-				err := <-result
-				require.True(t, errors.Is(err, tt.want), "a blocked Next returned %v, want %v", err, tt.want)
+				require.ErrorIs(t, <-result, tt.want, "a blocked Next")
 			})
 		})
 	}

@@ -135,7 +135,7 @@ func TestNextWaits(t *testing.T) {
 		value string
 		err   error
 	}
-	wait := func(b *inbox.Box[string], ctx context.Context, name string, to chan<- got) { //nolint:revive // the box is what it is about
+	wait := func(b *inbox.Box[string], ctx context.Context, name string, to chan<- got) {
 		value, err := b.Next(ctx)
 		to <- got{name, value, err}
 	}

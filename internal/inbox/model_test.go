@@ -150,7 +150,7 @@ func (m *model) release(g int) {
 func (m *model) pending(g int, unsentOnly bool) (ids []string) {
 	var lines []*line
 	for _, l := range m.lines {
-		if l.gather == g && l.arrived == 0 && !(unsentOnly && l.sent) {
+		if l.gather == g && l.arrived == 0 && (!unsentOnly || !l.sent) {
 			lines = append(lines, l)
 		}
 	}

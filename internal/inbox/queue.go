@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"container/heap"
 	"container/list"
 	"context"
 )
@@ -30,7 +29,7 @@ func (b *Box[V]) putLocked(q *queue[V], e *Entry[V]) {
 		q.waiters.Remove(front).(*waiter[V]).got <- b.claimLocked(e)
 		return
 	}
-	heap.Push(&q.arrived, e)
+	q.arrived.put(e)
 }
 
 // claimLocked frees the place of an arrived entry that lies in no queue.
@@ -46,8 +45,8 @@ func (b *Box[V]) claimLocked(e *Entry[V]) claimed[V] {
 // takeLocked claims the first entry of the queue or waits for one. It is entered with the mutex held and leaves without.
 // idle says why nothing can come any more, if that is so; it is asked when the queue is empty.
 func (b *Box[V]) takeLocked(ctx context.Context, q *queue[V], idle func() error) claimed[V] {
-	if len(q.arrived) > 0 {
-		c := b.claimLocked(heap.Pop(&q.arrived).(*Entry[V]))
+	if !q.arrived.empty() {
+		c := b.claimLocked(q.arrived.pop())
 		b.mu.Unlock()
 		return c
 	}
@@ -84,29 +83,4 @@ func (q *queue[V]) failLocked(err error) {
 	for front := q.waiters.Front(); front != nil; front = q.waiters.Front() {
 		q.waiters.Remove(front).(*waiter[V]).got <- claimed[V]{err: err}
 	}
-}
-
-// arrived is a heap of entries by arrival number: cheap at the end, where new ones come, and in the middle, where a
-// gather takes them out and puts them back.
-type arrived[V any] []*Entry[V]
-
-func (a arrived[V]) Len() int           { return len(a) }
-func (a arrived[V]) Less(i, j int) bool { return a[i].arrival < a[j].arrival }
-func (a arrived[V]) Swap(i, j int) {
-	a[i], a[j] = a[j], a[i]
-	a[i].index, a[j].index = i, j
-}
-
-func (a *arrived[V]) Push(x any) {
-	e := x.(*Entry[V])
-	e.index = len(*a)
-	*a = append(*a, e)
-}
-
-func (a *arrived[V]) Pop() any {
-	last := len(*a) - 1
-	e := (*a)[last]
-	(*a)[last] = nil
-	*a = (*a)[:last]
-	return e
 }

@@ -15,7 +15,7 @@ const chunk = 32 << 10
 // that of r, nil at its end; what was read before an error is emitted. Copy panics if limit is not positive.
 func Copy(r io.Reader, limit int, emit func(line []byte, truncated bool)) error {
 	s := NewSplitter(limit, emit)
-	defer s.Close()
+	defer s.flush()
 	buf := make([]byte, chunk)
 	for {
 		n, err := r.Read(buf)
@@ -55,12 +55,16 @@ func (s *Splitter) Write(p []byte) (int, error) {
 
 // Close emits a last line that has no end. It never fails, and may be called twice.
 func (s *Splitter) Close() error {
+	s.flush()
+	return nil
+}
+
+func (s *Splitter) flush() {
 	if !s.skipping && len(s.held) > 0 {
 		s.finish(s.held)
 	}
 	s.held = s.held[:0]
 	s.skipping = false
-	return nil
 }
 
 func (s *Splitter) write(p []byte) {

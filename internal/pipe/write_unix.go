@@ -5,6 +5,7 @@ package pipe
 import (
 	"errors"
 	"io"
+	"os"
 	"syscall"
 )
 
@@ -27,8 +28,8 @@ func (w *Writer) tryWrite(b []byte) (n int, full bool, err error) {
 		return true
 	})
 	switch {
-	case err != nil:
-		return n, false, err
+	case err != nil: // a text of the runtime's own for a closed file
+		return n, false, os.ErrClosed
 	case errors.Is(werr, syscall.EAGAIN):
 		return n, true, nil
 	default:

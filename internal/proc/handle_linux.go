@@ -109,10 +109,14 @@ func (h handle) signal(pid int, group bool, signal syscall.Signal) error {
 
 // signalGroupByNumber is for kernels older than the flag. While the pidfd has a process its number has not been reused.
 func (h handle) signalGroupByNumber(pid int, signal syscall.Signal) error {
-	if err := unix.PidfdSendSignal(h.fd, 0, nil, 0); err != nil {
+	err := unix.PidfdSendSignal(h.fd, 0, nil, 0)
+	if err == nil {
+		err = sendByNumber(pid, true, signal)
+	}
+	if errors.Is(err, unix.ESRCH) {
 		return nil
 	}
-	return sendByNumber(pid, true, signal)
+	return err
 }
 
 // killRest kills what is left of the group of a process that was reaped behind our back. Only the pidfd names the

@@ -27,12 +27,12 @@ func playHost(part string) {
 	switch part {
 	case "removed":
 		if err := os.Remove(os.Args[0]); err != nil {
-			fmt.Fprintln(report, err)
+			say(report, err)
 		}
 	case "closed":
 		fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 10)
 		if err != nil {
-			fmt.Fprintln(report, err)
+			say(report, err)
 		}
 		stdin = os.NewFile(uintptr(fd), "stdin")
 		for fd := range 3 {
@@ -40,7 +40,7 @@ func playHost(part string) {
 		}
 	}
 	pids, err := startTwo(strings.Split(os.Getenv("PROC_TEST_COMMANDS"), ";"))
-	fmt.Fprintln(report, strings.Join(pids, " "), err)
+	say(report, strings.Join(pids, " "), err)
 	_ = report.Close()
 	word, _ := bufio.NewReader(stdin).ReadString('\n')
 	if word == "panic\n" {
@@ -48,6 +48,8 @@ func playHost(part string) {
 	}
 	os.Exit(0)
 }
+
+func say(report *os.File, words ...any) { _, _ = fmt.Fprintln(report, words...) }
 
 func startTwo(commands []string) (pids []string, err error) {
 	var s proc.Starter
@@ -85,10 +87,10 @@ func startHost(t *testing.T, path, part, commands string) (host *exec.Cmd, tell 
 	t.Helper()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	stdin, tell, err := os.Pipe()
 	require.NoError(t, err)
-	host = exec.Command(path)
+	host = exec.CommandContext(t.Context(), path)
 	host.Env = append(workerEnv(), "PROC_TEST_HOST="+part, "PROC_TEST_COMMANDS="+commands)
 	host.Stdin = stdin
 	host.ExtraFiles = []*os.File{w}

@@ -20,8 +20,7 @@ func TestWorkerInheritsItsDescriptorsOnly(t *testing.T) {
 	checkLeaks(t)
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
-	defer r.Close()
-	defer w.Close()
+	defer func() { _, _ = r.Close(), w.Close() }()
 	c := start(t, new(proc.Starter), proc.Config{Files: []*os.File{r, w}})
 	require.Equal(t, "up", c.ask("echo up"))
 	got := workerDescriptors(t, c)
@@ -112,15 +111,14 @@ func TestParallelStarts(t *testing.T) {
 	cmds := make([]*exec.Cmd, sleepers)
 	cmdErrs := make([]error, sleepers)
 	for i := range cmds {
-		cmds[i] = exec.Command("sleep", "300")
+		cmds[i] = exec.CommandContext(t.Context(), "sleep", "300")
 		wg.Go(func() { cmdErrs[i] = cmds[i].Start() })
 	}
 	wg.Wait()
 	t.Cleanup(func() {
 		for _, cmd := range cmds {
 			if cmd.Process != nil {
-				_ = cmd.Process.Kill()
-				_ = cmd.Wait()
+				_ = cmd.Wait() // killed by the end of its context
 			}
 		}
 	})

@@ -4,6 +4,7 @@ package proc_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -31,8 +32,29 @@ func TestMain(m *testing.M) {
 		playHost(part)
 	}
 	adoptOrphans()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(coverWorkers()))
 }
+
+// coverWorkers gives workers a place for their coverage, which they would complain about on standard error, if coverage
+// is asked for at all. It returns the end of the program.
+func coverWorkers() (exit func(code int)) {
+	if testing.CoverMode() == "" {
+		return os.Exit
+	}
+	dir, err := os.MkdirTemp("", "proc")
+	if err == nil {
+		err = os.Setenv(coverDir, dir)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}
+}
+
+const coverDir = "GOCOVERDIR"
 
 // serve is the worker: it answers each line of its requests with one line, and ends when they end.
 func serve(w *proc.Worker) {
@@ -64,8 +86,8 @@ func (s *server) do(command, arg string) string {
 		code, _ := strconv.Atoi(arg)
 		os.Exit(code)
 	case "print":
-		fmt.Fprintln(os.Stdout, "out", arg)
-		fmt.Fprintln(os.Stderr, "err", arg)
+		_, _ = fmt.Fprintln(os.Stdout, "out", arg)
+		_, _ = fmt.Fprintln(os.Stderr, "err", arg)
 	case "crash":
 		if err := s.w.SetCrashOutput(); err != nil {
 			return err.Error()
@@ -83,7 +105,7 @@ func (s *server) do(command, arg string) string {
 		_, err := f.WriteString(arg)
 		return fmt.Sprint(s.w.Files, err)
 	case "spawn":
-		cmd := exec.Command("sleep", "300")
+		cmd := exec.CommandContext(context.Background(), "sleep", "300")
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		if err := cmd.Start(); err != nil {
 			return err.Error()
@@ -128,7 +150,13 @@ func start(t testing.TB, s *proc.Starter, cfg proc.Config) *child {
 
 // workerEnv is an environment in which a worker finds programs, and does not sleep a second as it ends under the race
 // detector.
-func workerEnv() []string { return []string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"} }
+func workerEnv() []string {
+	env := []string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}
+	if dir := os.Getenv(coverDir); dir != "" {
+		env = append(env, coverDir+"="+dir)
+	}
+	return env
+}
 
 // adopt is the part of start that comes after a successful Start.
 func adopt(t testing.TB, p *proc.Process) *child {

@@ -31,15 +31,15 @@ func TestEnds(t *testing.T) {
 		end  func(c *child)
 		want proc.Status
 	}{
-		{"requests closed", func(c *child) { c.Requests.Close() }, proc.Status{Code: 0}},
-		{"all closed", func(c *child) { c.Close() }, proc.Status{Code: 0}},
+		{"requests closed", func(c *child) { _ = c.Requests.Close() }, proc.Status{Code: 0}},
+		{"all closed", func(c *child) { _ = c.Close() }, proc.Status{Code: 0}},
 		{"exit 0", func(c *child) { c.tell("exit 0") }, proc.Status{Code: 0}},
 		{"exit 7", func(c *child) { c.tell("exit 7") }, proc.Status{Code: 7}},
 		{"Kill", func(c *child) { c.Kill() }, proc.Status{Code: -1, Signal: syscall.SIGKILL}},
 		{"Terminate", func(c *child) { c.Terminate() }, proc.Status{Code: -1, Signal: syscall.SIGTERM}},
-		{"P04 SIGSEGV", func(c *child) { c.Signal(false, syscall.SIGSEGV) }, proc.Status{Code: 2}},
+		{"P04 SIGSEGV", func(c *child) { _ = c.Signal(false, syscall.SIGSEGV) }, proc.Status{Code: 2}},
 		{"P14 Kill while stopped", func(c *child) {
-			c.Signal(true, syscall.SIGSTOP)
+			_ = c.Signal(true, syscall.SIGSTOP)
 			c.Kill()
 		}, proc.Status{Code: -1, Signal: syscall.SIGKILL}},
 		{"panic", func(c *child) { c.tell("crash boom") }, proc.Status{Code: 2}},
@@ -126,7 +126,7 @@ func TestFilesOfTheUser(t *testing.T) {
 	checkLeaks(t)
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	c := start(t, new(proc.Starter), proc.Config{Files: []*os.File{w}})
 	require.NoError(t, w.SetWriteDeadline(time.Now().Add(time.Hour)), "the file is still in the poller")
 	require.NoError(t, w.Close())

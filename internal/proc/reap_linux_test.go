@@ -102,7 +102,7 @@ func groupSignals(t *testing.T) bool {
 	t.Helper()
 	fd, err := unix.PidfdOpen(unix.Getpid(), 0)
 	require.NoError(t, err)
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	err = unix.PidfdSendSignal(fd, 0, nil, 4)
 	return err != unix.EINVAL
 }

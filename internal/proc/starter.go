@@ -106,8 +106,8 @@ func newStartThread() *startThread {
 
 func (t *startThread) loop(context.Context) {
 	runtime.LockOSThread()
-	// A goroutine that ends locked takes its thread with it, and so would kill processes started meanwhile by others who
-	// got to use it; an unlocked thread goes back to the runtime, which keeps it.
+	// A goroutine that ends locked takes its thread with it. Before the thread was ours it may have started processes of
+	// other packages, with a death signal of their own; unlocked, it goes back to the runtime, which keeps it.
 	defer runtime.UnlockOSThread()
 	for job := range t.jobs {
 		job()

@@ -1,6 +1,7 @@
 package proc_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -49,7 +50,7 @@ func (s *server) doOnSystem(command string) string {
 		err := unix.Prctl(unix.PR_GET_PDEATHSIG, addressOf(&sig), 0, 0, 0)
 		return fmt.Sprint(sig, err)
 	case "grandchild-fds":
-		out, err := exec.Command("ls", "/proc/self/fd").Output()
+		out, err := exec.CommandContext(context.Background(), "ls", "/proc/self/fd").Output()
 		if err != nil {
 			return err.Error()
 		}
@@ -81,7 +82,7 @@ func descriptors(t testing.TB, process string) map[string]string {
 	dir := filepath.Join("/proc", process, "fd")
 	d, err := os.Open(dir)
 	require.NoError(t, err)
-	defer d.Close()
+	defer func() { _ = d.Close() }()
 	names, err := d.Readdirnames(-1)
 	require.NoError(t, err)
 	open := make(map[string]string)
@@ -128,7 +129,7 @@ func expectGone(t testing.TB, pid int) {
 // awaitPidfd waits until a process has ended, reaps it if it is ours, and closes the pidfd.
 func awaitPidfd(t testing.TB, fd, pid int, limit time.Duration) {
 	t.Helper()
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	deadline := time.Now().Add(limit)
 	for {
 		left := max(time.Until(deadline), 0)

@@ -17,12 +17,10 @@ import (
 
 // plausible reports whether the descriptors are of the kinds that a host hands over.
 func plausible() bool {
-	return isKind(requestsFd, unix.S_IFIFO) && isKind(repliesFd, unix.S_IFIFO) && isKind(controlFd, unix.S_IFSOCK)
-}
-
-func isKind(fd int, kind uint32) bool {
-	var st unix.Stat_t
-	return unix.Fstat(fd, &st) == nil && uint32(st.Mode)&unix.S_IFMT == kind
+	var requests, replies, control unix.Stat_t
+	return unix.Fstat(requestsFd, &requests) == nil && requests.Mode&unix.S_IFMT == unix.S_IFIFO &&
+		unix.Fstat(repliesFd, &replies) == nil && replies.Mode&unix.S_IFMT == unix.S_IFIFO &&
+		unix.Fstat(controlFd, &control) == nil && control.Mode&unix.S_IFMT == unix.S_IFSOCK
 }
 
 func closeOnExec(fd int) { unix.CloseOnExec(fd) }
@@ -41,7 +39,7 @@ func (w *Worker) SetCrashOutput() error {
 		return fmt.Errorf("proc: crash output: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "crash")
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if err := debug.SetCrashOutput(f, debug.CrashOptions{}); err != nil {
 		return fmt.Errorf("proc: crash output: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 // Type says after which ends a child comes back.
 type Type uint8
 
+// The types of restart.
 const (
 	Permanent Type = iota // after every end
 	Temporary             // never

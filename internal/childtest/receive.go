@@ -1,0 +1,232 @@
+package childtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/workerlink/supervisor"
+	"github.com/workerlink/supervisor/internal/task"
+	"github.com/workerlink/supervisor/internal/testkit"
+)
+
+var receiveRules = []rule{
+	{"Recv gives replies in the order of arrival", recvOrder},
+	{"Recv waits until its ctx ends", recvWaits},
+	{"RecvAll gives one entry per request, in their order", recvAllOrder},
+	{"RecvAll leaves the replies of others", recvAllLeaves},
+	{"what RecvAll is asked for must exist", recvAllUnknown},
+	{"the first error ends RecvAll, and nothing is lost", recvAllFirstError},
+	{"IgnoreErr makes errors results", recvAllIgnoreErr},
+	{"when its ctx ends RecvAll abandons what is open", recvAllAbandons},
+	{"each request gets one verdict and is executed once", conservation},
+}
+
+func recvOrder(t *testing.T, k Kind) {
+	r := start(t, k)
+	var want []string
+	for i := range 30 {
+		want = append(want, r.send(t, r.id, "Int", i).ReqID)
+	}
+	var got []string
+	for i := range 30 {
+		p, err := r.sup.Recv(r.ctx)
+		require.NoError(t, err)
+		require.Equal(t, i, p.Data)
+		require.Equal(t, "Int", p.Method)
+		require.Equal(t, r.id, p.ProcID)
+		got = append(got, p.ReqID)
+	}
+	require.Equal(t, want, got)
+}
+
+func recvWaits(t *testing.T, k Kind) {
+	r := start(t, k)
+	ctx, cancel := context.WithTimeout(r.ctx, 30*time.Millisecond)
+	defer cancel()
+	_, err := r.sup.Recv(ctx)
+	require.ErrorIs(t, err, supervisor.ErrTimeout)
+	_, err = r.sup.Recv(r.ctx, supervisor.IdleTimeout(30*time.Millisecond))
+	require.ErrorIs(t, err, supervisor.ErrTimeout, "by IdleTimeout")
+	var e *supervisor.CallError
+	require.NotErrorAs(t, err, &e, "Recv's own errors are no verdicts")
+	_, err = r.sup.Recv(r.ctx, supervisor.IdleTimeout(-1))
+	require.ErrorIs(t, err, supervisor.ErrBadArgs)
+	_, v := r.occupy(t, r.id)
+	got := make(chan any, 1)
+	task.Go(func(context.Context) {
+		p, err := r.sup.Recv(r.ctx)
+		got <- fmt.Sprint(p.Data, err)
+	})
+	v.release(t, "there")
+	require.Equal(t, "there <nil>", testkit.Receive(t, got, "Recv"))
+}
+
+func recvAllOrder(t *testing.T, k Kind) {
+	r := startTwo(t, k)
+	slow, v := r.occupy(t, r.id)
+	reqs := []supervisor.SendPayload{slow, r.send(t, r.other, "Int", 1), r.send(t, r.id, "Int", 2), r.send(t, r.other, "Int", 3)}
+	testkit.Until(t, "the other child has answered", func() bool { return r.sup.Snapshot().Unclaimed == 2 })
+	v.release(t, "0")
+	replies, err := r.sup.RecvAll(r.ctx, reqs)
+	require.NoError(t, err)
+	require.Len(t, replies, len(reqs))
+	for i, p := range replies {
+		require.Equal(t, reqs[i].ReqID, p.ReqID, "entry %d", i)
+		require.Equal(t, reqs[i].ProcID, p.ProcID, "entry %d", i)
+		require.Equal(t, []any{"0", 1, 2, 3}[i], p.Data, "entry %d", i)
+	}
+}
+
+func recvAllLeaves(t *testing.T, k Kind) {
+	r := start(t, k)
+	var all []supervisor.SendPayload
+	for i := range 9 {
+		all = append(all, r.send(t, r.id, "Int", i))
+	}
+	var mine []supervisor.SendPayload
+	for i := 1; i < 9; i += 3 {
+		mine = append(mine, all[i])
+	}
+	slices.Reverse(mine)
+	replies, err := r.sup.RecvAll(r.ctx, mine)
+	require.NoError(t, err)
+	for i, p := range replies {
+		require.Equal(t, 7-3*i, p.Data, "entry %d", i)
+	}
+	for _, want := range []int{0, 2, 3, 5, 6, 8} {
+		p, err := r.sup.Recv(r.ctx)
+		require.NoError(t, err)
+		require.Equal(t, want, p.Data, "what is left keeps its order")
+	}
+}
+
+func recvAllUnknown(t *testing.T, k Kind) {
+	r := start(t, k)
+	for _, none := range [][]supervisor.SendPayload{nil, {}} {
+		replies, err := r.sup.RecvAll(r.ctx, none)
+		require.NoError(t, err)
+		require.Equal(t, []supervisor.RecvPayload{}, replies)
+	}
+	p := r.send(t, r.id, "Int", 1)
+	never := supervisor.NewSendPayload(r.id, "Int", 2)
+	testkit.Within(t, prompt, func() {
+		_, err := r.sup.RecvAll(r.ctx, []supervisor.SendPayload{p, never})
+		require.ErrorIs(t, err, supervisor.ErrNoSuchRequest)
+		require.ErrorContains(t, err, never.ReqID)
+	})
+	replies, err := r.sup.RecvAll(r.ctx, []supervisor.SendPayload{p, p})
+	require.NoError(t, err, "an id that stands twice in the list")
+	require.Len(t, replies, 2)
+	require.Equal(t, replies[0], replies[1])
+	_, err = r.sup.RecvAll(r.ctx, []supervisor.SendPayload{p})
+	require.ErrorIs(t, err, supervisor.ErrNoSuchRequest, "a reply that was taken")
+}
+
+func recvAllFirstError(t *testing.T, k Kind) {
+	r := startTwo(t, k)
+	held, v := r.occupy(t, r.other)
+	fast := r.send(t, r.id, "Int", 1)
+	bad := r.send(t, r.id, "Fail", "sentinel")
+	after := r.send(t, r.id, "Int", 2)
+	reqs := []supervisor.SendPayload{held, fast, bad, after}
+	testkit.Until(t, "the first child has answered", func() bool { return r.sup.Snapshot().Unclaimed == 3 })
+	replies, err := r.sup.RecvAll(r.ctx, reqs)
+	require.ErrorIs(t, err, ErrSentinel)
+	callError(t, err, r.id, "Fail")
+	require.Len(t, replies, 4)
+	require.Equal(t, 1, replies[1].Data, "what came before the error")
+	require.ErrorIs(t, replies[2].Err, ErrSentinel)
+	for _, i := range []int{0, 3} {
+		require.ErrorIs(t, replies[i].Err, supervisor.ErrPending, "entry %d", i)
+		require.Equal(t, reqs[i].ReqID, replies[i].ReqID, "entry %d", i)
+	}
+	v.release(t, "still there")
+	require.Equal(t, 2, r.recv(t, after).Data, "what came after the error")
+	require.Equal(t, "still there", r.recv(t, held).Data, "what was pending")
+}
+
+func recvAllIgnoreErr(t *testing.T, k Kind) {
+	r := start(t, k)
+	reqs := []supervisor.SendPayload{r.send(t, r.id, "Fail", "wrapped"), r.send(t, r.id, "Int", 1), r.send(t, r.id, "Panic", "text")}
+	replies, err := r.sup.RecvAll(r.ctx, reqs, supervisor.IgnoreErr())
+	require.NoError(t, err)
+	require.ErrorIs(t, replies[0].Err, ErrSentinel)
+	require.Equal(t, 1, replies[1].Data)
+	var p *supervisor.PanicError
+	require.ErrorAs(t, replies[2].Err, &p)
+}
+
+func recvAllAbandons(t *testing.T, k Kind) {
+	for _, row := range []struct {
+		name string
+		ctx  func(ctx context.Context) (context.Context, context.CancelFunc)
+		opts []supervisor.RecvOption
+		want error
+	}{
+		{"deadline", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 50*time.Millisecond)
+		}, nil, supervisor.ErrTimeout},
+		{"cancel", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(50*time.Millisecond, cancel)
+			return ctx, cancel
+		}, nil, supervisor.ErrCanceled},
+		{"idle", context.WithCancel, []supervisor.RecvOption{supervisor.IdleTimeout(50 * time.Millisecond)}, supervisor.ErrTimeout},
+	} {
+		r := startTwo(t, k)
+		held, v := r.occupy(t, r.id)
+		behind := r.send(t, r.id, "Enter", "executed")
+		done := r.send(t, r.other, "Int", 1)
+		reqs := []supervisor.SendPayload{held, done, behind}
+		testkit.Until(t, "the other child has answered", func() bool { return r.sup.Snapshot().Unclaimed == 1 })
+		ctx, cancel := row.ctx(r.ctx)
+		replies, err := r.sup.RecvAll(ctx, reqs, row.opts...)
+		cancel()
+		require.ErrorIs(t, err, row.want, row.name)
+		require.Equal(t, 1, replies[1].Data, "%s: what was there", row.name)
+		for _, i := range []int{0, 2} {
+			require.ErrorIs(t, replies[i].Err, row.want, "%s: entry %d", row.name, i)
+			callError(t, replies[i].Err, r.id, reqs[i].Method)
+			require.Equal(t, reqs[i].ReqID, replies[i].ReqID, "%s: entry %d", row.name, i)
+		}
+		v.left(t) // its ctx has ended, too
+		r.fine(t, r.id)
+		require.Zero(t, r.ledger.Counts(t)["executed"], "%s: what was abandoned in the queue is not executed", row.name)
+		_, err = r.sup.RecvAll(r.ctx, reqs[:1])
+		require.ErrorIs(t, err, supervisor.ErrNoSuchRequest, "%s: what was abandoned is gone", row.name)
+	}
+}
+
+func conservation(t *testing.T, k Kind) {
+	r := startTwo(t, k)
+	var law testkit.Law
+	var reqs []supervisor.SendPayload
+	for i := range 200 {
+		id := []int{r.id, r.other}[i%2]
+		p := supervisor.NewSendPayload(id, "Enter", "")
+		p.Args[0] = p.ReqID
+		if i%10 == 9 {
+			p = supervisor.NewSendPayload(id, "Fail", "sentinel")
+		}
+		require.NoError(t, r.sup.Send(r.ctx, p))
+		law.Accept(p.ReqID)
+		reqs = append(reqs, p)
+		if i%7 == 0 {
+			require.NoError(t, r.sup.Cancel(p.ReqID))
+		}
+	}
+	replies, err := r.sup.RecvAll(r.ctx, reqs, supervisor.IgnoreErr())
+	require.NoError(t, err)
+	for _, p := range replies {
+		law.Verdict(p.ReqID, outcome(p.Err))
+	}
+	law.Check(t, r.ledger.Counts(t))
+	_, verdicts := law.Counts()
+	require.NotZero(t, verdicts[testkit.Value], "values among %v", verdicts)
+	require.Zero(t, r.sup.Snapshot().Open+r.sup.Snapshot().Unclaimed, "what is left")
+}

@@ -1,0 +1,139 @@
+package childtest
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/workerlink/supervisor"
+)
+
+var valueRules = []rule{
+	{"values of many types arrive and return as they are", valuesReturn},
+	{"what is special about a value is kept", specialValues},
+	{"values inside interfaces keep their types", dynamicValues},
+	{"numbers become the parameter's type if nothing is lost", numbersConvert},
+	{"a large value arrives whole", largeValue},
+	{"arguments are copied or shared, as the kind says", sharing},
+}
+
+func valuesReturn(t *testing.T, k Kind) {
+	r := start(t, k)
+	moment := time.Date(2026, 7, 1, 12, 30, 0, 5, time.UTC)
+	for _, row := range []struct {
+		method string
+		args   []any
+		want   any
+	}{
+		{"Int", []any{-42}, -42},
+		{"Int64", []any{int64(math.MinInt64)}, int64(math.MinInt64)},
+		{"Byte", []any{uint8(255)}, uint8(255)},
+		{"Uint64", []any{uint64(math.MaxUint64)}, uint64(math.MaxUint64)},
+		{"Float", []any{1.5e-300}, 1.5e-300},
+		{"Bool", []any{true}, true},
+		{"Text", []any{"grün\x00\xff"}, "grün\x00\xff"},
+		{"Bytes", []any{[]byte{0, 1, 255}}, []byte{0, 1, 255}},
+		{"Floats", []any{[]float32{1, -2.5}}, []float32{1, -2.5}},
+		{"Texts", []any{[]string{"a", "", "c"}}, []string{"a", "", "c"}},
+		{"Map", []any{map[string]int{"a": 1, "b": 0}}, map[string]int{"a": 1, "b": 0}},
+		{"Struct", []any{Point{X: 1, Y: -1}}, Point{X: 1, Y: -1}},
+		{"Pointer", []any{&Point{X: 3}}, &Point{X: 3}},
+		{"Tree", []any{&Tree{Name: "root", Kids: []*Tree{{Name: "leaf"}}}}, &Tree{Name: "root", Kids: []*Tree{{Name: "leaf"}}}},
+		{"Grade", []any{Grade(7)}, Grade(7)},
+		{"Time", []any{moment}, moment},
+		{"Duration", []any{time.Hour}, time.Hour},
+		{"Sum", []any{1}, 1},
+		{"Sum", []any{1, 2, 3}, 6},
+		{"Both", []any{"x"}, "<x>"},
+		{"Nothing", nil, nil},
+		{"Only", nil, nil},
+	} {
+		got, err := r.sup.Do(r.ctx, supervisor.SendPayload{ProcID: r.id, Method: row.method, Args: row.args})
+		require.NoError(t, err, "%s(%v)", row.method, row.args)
+		require.Equal(t, row.want, got.Data, "%s(%v)", row.method, row.args)
+	}
+}
+
+func specialValues(t *testing.T, k Kind) {
+	r := start(t, k)
+	require.True(t, math.IsNaN(call[float64](t, r, r.id, "Float", math.NaN())), "NaN")
+	require.True(t, math.IsInf(call[float64](t, r, r.id, "Float", math.Inf(-1)), -1), "-Inf")
+	require.True(t, math.Signbit(call[float64](t, r, r.id, "Float", math.Copysign(0, -1))), "-0")
+	require.Nil(t, call[[]byte](t, r, r.id, "Bytes", []byte(nil)), "nil bytes")
+	require.Equal(t, []byte{}, call[[]byte](t, r, r.id, "Bytes", []byte{}), "empty bytes")
+	require.Nil(t, call[map[string]int](t, r, r.id, "Map", map[string]int(nil)), "nil map")
+	require.Equal(t, map[string]int{}, call[map[string]int](t, r, r.id, "Map", map[string]int{}), "empty map")
+	require.Nil(t, call[[]string](t, r, r.id, "Texts", []string(nil)), "nil slice")
+	require.Equal(t, []string{}, call[[]string](t, r, r.id, "Texts", []string{}), "empty slice")
+	require.Nil(t, call[*Point](t, r, r.id, "Pointer", (*Point)(nil)), "nil pointer")
+	require.Equal(t, &Point{}, call[*Point](t, r, r.id, "Pointer", &Point{}), "pointer to a zero value")
+	require.Empty(t, call[string](t, r, r.id, "Text", ""), "empty string")
+}
+
+func dynamicValues(t *testing.T, k Kind) {
+	r := start(t, k)
+	for _, v := range []any{
+		nil, 1, int8(-3), uint16(9), 2.5, "s", true, []byte("b"), []string{"x"}, []float64{1}, map[string]any{"k": 1},
+		[]any{1, "two", nil}, Point{X: 1, Y: 2}, &Point{X: 5}, []Point{{X: 1}}, time.Minute,
+	} {
+		got, err := r.sup.Do(r.ctx, supervisor.SendPayload{ProcID: r.id, Method: "Any", Args: []any{v}})
+		require.NoError(t, err, "Any(%#v)", v)
+		require.Equal(t, v, got.Data, "Any(%#v)", v)
+	}
+}
+
+func numbersConvert(t *testing.T, k Kind) {
+	r := start(t, k)
+	for _, row := range []struct {
+		method string
+		arg    any
+		want   any
+	}{
+		{"Float", 3, 3.0},
+		{"Int", int8(7), 7},
+		{"Int", 4.0, 4},
+		{"Byte", 200, uint8(200)},
+		{"Grade", 9, Grade(9)},
+		{"Duration", 5, time.Duration(5)},
+	} {
+		got, err := r.sup.Do(r.ctx, supervisor.SendPayload{ProcID: r.id, Method: row.method, Args: []any{row.arg}})
+		if !k.Can.Table {
+			require.ErrorIs(t, err, supervisor.ErrBadArgs, "%s(%T) without a method table", row.method, row.arg)
+			continue
+		}
+		require.NoError(t, err, "%s(%T)", row.method, row.arg)
+		require.Equal(t, row.want, got.Data, "%s(%T)", row.method, row.arg)
+	}
+}
+
+func largeValue(t *testing.T, k Kind) {
+	r := start(t, k)
+	text := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB, many times what a pipe holds
+	require.True(t, text == call[string](t, r, r.id, "Text", text), "a text of 1 MiB returns as it was")
+	blob := []byte(text)
+	require.Equal(t, blob, call[[]byte](t, r, r.id, "Bytes", blob), "bytes")
+}
+
+func sharing(t *testing.T, k Kind) {
+	r := start(t, k)
+	mine := []byte("abc")
+	call[any](t, r, r.id, "Scribble", mine)
+	if k.Can.Copy {
+		require.Equal(t, "abc", string(mine), "the caller's bytes, after a handler changed its copy")
+	} else {
+		require.Equal(t, "Xbc", string(mine), "the caller's bytes, which the handler shares")
+	}
+	mine = []byte("abc")
+	p := r.send(t, r.id, "Bytes", mine)
+	if k.Can.Copy {
+		mine[0] = 'Z' // they are the caller's again
+		require.Equal(t, []byte("abc"), r.recv(t, p).Data, "result of Bytes")
+		return
+	}
+	got, ok := r.recv(t, p).Data.([]byte)
+	require.True(t, ok, "result of Bytes is bytes")
+	require.Same(t, &mine[0], &got[0], "the result is the very memory that was sent")
+}
