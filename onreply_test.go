@@ -108,19 +108,18 @@ func TestOnReplyPanics(t *testing.T) {
 
 func TestWaitingSend(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		sup, d := withDesk(t, supervisor.WithConcurrency(3))
-		reqs := works(t, sup, "a", "other")
+		sup, d := withDesk(t)
+		reqs := works(t, sup, "a")
 		d.finish("a")
 		var seen []string
 		var refused []error
-		got, err := sup.RecvAll(t.Context(), reqs[:1], noting(&seen, func(w *supervisor.Waiting, p supervisor.RecvPayload) error {
+		got, err := sup.RecvAll(t.Context(), reqs, noting(&seen, func(w *supervisor.Waiting, p supervisor.RecvPayload) error {
 			if p.ReqID != "a" {
 				return nil
 			}
 			for _, p := range []supervisor.SendPayload{
 				named("no child", 9, "Double", 1),
 				named("no method", 0, "Missing"),
-				named("other", 0, "Double", 1), // its id is open
 				named("", 0, "Double", 1),
 			} {
 				refused = append(refused, w.Send(p))
@@ -130,17 +129,44 @@ func TestWaitingSend(t *testing.T) {
 		require.NoError(t, err, "RecvAll: the error of an added request does not end it")
 		require.Equal(t, []string{"a"}, idsOf(got), "added requests are not returned")
 		require.Equal(t, []string{"a", "fails"}, seen, "OnReply sees the added request that was sent")
-		for i, want := range []error{
-			supervisor.ErrNoSuchChild, supervisor.ErrNoSuchMethod, supervisor.ErrDuplicateRequest, supervisor.ErrBadArgs,
-		} {
+		for i, want := range []error{supervisor.ErrNoSuchChild, supervisor.ErrNoSuchMethod, supervisor.ErrBadArgs} {
 			require.ErrorIs(t, refused[i], want, "refusal %d of Waiting.Send", i)
 			var call *supervisor.CallError
 			require.ErrorAs(t, refused[i], &call, "refusal %d of Waiting.Send", i)
 			require.True(t, call.Unexecuted, "refusal %d is surely not executed", i)
 		}
-		d.finish("other")
-		requireRecv(t, sup, "other") // that its id was refused has not made it anybody's
 	})
+}
+
+// A refused Waiting.Send leaves alone the request that has the id: its verdict is its sender's.
+func TestWaitingSendOfTakenID(t *testing.T) {
+	for _, arrived := range []bool{false, true} {
+		t.Run(fmt.Sprintf("arrived %v", arrived), func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				sup, d := withDesk(t, supervisor.WithConcurrency(2))
+				reqs := works(t, sup, "a", "other")
+				d.finish("a")
+				if arrived {
+					d.finish("other")
+				}
+				var seen []string
+				var refused error
+				_, err := sup.RecvAll(t.Context(), reqs[:1], noting(&seen, func(w *supervisor.Waiting, _ supervisor.RecvPayload) error {
+					if refused == nil {
+						refused = w.Send(named("other", 0, "Double", 1))
+					}
+					return nil
+				}))
+				require.NoError(t, err, "RecvAll")
+				require.ErrorIs(t, refused, supervisor.ErrDuplicateRequest, "Waiting.Send of an id that is taken")
+				require.Equal(t, []string{"a"}, seen, "what OnReply has seen")
+				if !arrived {
+					d.finish("other")
+				}
+				requireRecv(t, sup, "other")
+			})
+		})
+	}
 }
 
 func TestWaitingAdd(t *testing.T) {
@@ -163,15 +189,12 @@ func TestWaitingAdd(t *testing.T) {
 				return nil
 			}
 			refused = w.Add(reqs[4])
-			require.NoError(t, w.Add(reqs[0]), "Add of the reply that is just being seen: it is awaited as if unsent")
-			return errors.Join(w.Add(reqs[1], reqs[2]), w.Add(named("unsent", 0, "Double", 1)), w.Add(reqs[1]),
-				sup.TrySend(named("a", 0, "Double", 3)))
+			return errors.Join(w.Add(reqs[1], reqs[2]), w.Add(named("unsent", 0, "Double", 1)), w.Add(reqs[1]))
 		}))
 		require.NoError(t, err, "RecvAll")
 		require.ErrorIs(t, refused, supervisor.ErrNoSuchRequest, "Add of what another RecvAll awaits")
 		require.Equal(t, []string{"a"}, idsOf(got), "entries")
-		require.Equal(t, []string{"a", "arrived"}, seen[:2], "first what had arrived")
-		require.ElementsMatch(t, []string{"a", "open", "unsent"}, seen[2:], "then the others, each once")
+		require.Equal(t, []string{"a", "arrived", "open", "unsent"}, seen, "what OnReply has seen, each once, as it came")
 		d.finish("awaited", "foreign")
 		require.NoError(t, <-elsewhere, "the other RecvAll")
 		requireRecv(t, sup, "foreign")
@@ -250,10 +273,10 @@ func TestOnReplyReenters(t *testing.T) {
 		}, then: supervisor.ErrTimeout},
 		{name: "Cancel", call: func(_ context.Context, sup *supervisor.Supervisor) error { return sup.Cancel("open") }, then: supervisor.ErrCanceled},
 		{name: "Restart", call: func(ctx context.Context, sup *supervisor.Supervisor) error { return sup.Restart(ctx, 0) }, then: supervisor.ErrRestarted},
-		{name: "Unregister", call: func(_ context.Context, sup *supervisor.Supervisor) error {
-			return sup.Unregister(ended(), 0)
+		{name: "Unregister", call: func(ctx context.Context, sup *supervisor.Supervisor) error {
+			return sup.Unregister(ctx, 0)
 		}, then: supervisor.ErrClosed},
-		{name: "Close", call: func(_ context.Context, sup *supervisor.Supervisor) error { return sup.Close() }, then: supervisor.ErrClosed},
+		{name: "Shutdown", call: func(ctx context.Context, sup *supervisor.Supervisor) error { return sup.Shutdown(ctx) }, then: supervisor.ErrClosed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {

@@ -61,9 +61,10 @@ func (d *desk) fail(names ...string) {
 	}
 }
 
-// requireRecv takes what is there, which must be exactly the replies of ids.
+// requireRecv takes what arrives without the clock going on, which must be exactly the replies of ids.
 func requireRecv(t testing.TB, sup *supervisor.Supervisor, ids ...string) {
 	t.Helper()
+	synctest.Wait()
 	var got []string
 	for {
 		p, err := sup.Recv(ended(), supervisor.IgnoreErr())

@@ -97,7 +97,7 @@ func TestQueueLimit(t *testing.T) {
 		require.Equal(t, time.Minute+time.Second, time.Since(began), "Timeout counts from Send")
 
 		time.AfterFunc(time.Hour, func() { d.end("a", deskEnd{}) })
-		send(t, sup, p)
+		require.NoError(t, sup.Send(t.Context(), p), "Send without a limit")
 		require.Equal(t, time.Minute+time.Second+time.Hour, time.Since(began), "a reply makes room")
 		d.finish("bb")
 		requireRecv(t, sup, "a", "bb", "third")

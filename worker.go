@@ -31,6 +31,9 @@ func Init() {
 		fmt.Fprintf(os.Stderr, "supervisor: worker: %s\n", bare(err)) // the host reads it
 		status = workerFailed
 	}
+	if in.Orphaned() { // nobody else ends what the object has started
+		in.KillGroup()
+	}
 	os.Exit(status)
 }
 

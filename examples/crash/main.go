@@ -33,7 +33,7 @@ func main() {
 	id, err := sup.Register(ctx, newModel)
 	check(err)
 	check(sup.StartLink(ctx))
-	defer sup.Shutdown(ctx)
+	defer func() { check(sup.Shutdown(ctx)) }()
 
 	_, err = supervisor.Call[any](ctx, sup, id, "Train")
 	fmt.Println(err)

@@ -24,6 +24,7 @@ type Program struct {
 	Packages []*Package // a package follows those it imports
 
 	fset *token.FileSet
+	dir  string // of the module, "" if it is made up
 }
 
 // Package is one package of a [Program].
@@ -57,11 +58,13 @@ func LoadProgram(ctx context.Context, dir string) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	module, err := goCommand(ctx, dir, "list", "-m")
+	out, err := goCommand(ctx, dir, "list", "-m", "-f", "{{.Path}}\n{{.Dir}}")
 	if err != nil {
 		return nil, err
 	}
-	b := newBuilder(strings.TrimSpace(string(module)), all)
+	module, home, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	b := newBuilder(module, all)
+	b.program.dir = home
 	for _, l := range all {
 		if l.Module == nil || l.Module.Path != b.program.Module {
 			continue
@@ -167,7 +170,10 @@ func (b *builder) check(importPath string, files []*ast.File) error {
 // where names the line of a node of this program.
 func (p *Program) where(pos token.Pos) string {
 	at := p.fset.Position(pos)
-	return fmt.Sprintf("%s:%d", at.Filename, at.Line)
+	if rel, err := filepath.Rel(p.dir, at.Filename); err == nil {
+		at.Filename = rel
+	}
+	return fmt.Sprintf("%s:%d", filepath.ToSlash(at.Filename), at.Line)
 }
 
 // uses reports each use of a function or method for which fault, given its full name, says what is wrong.

@@ -72,7 +72,7 @@ func linkedRule() rule {
 }
 
 func waitGroupRule() rule {
-	c := programCheck(func(p *archtest.Program) []archtest.Finding { return outsideTask(archtest.WaitGroupStarts(p)) })
+	c := programCheck(func(p *archtest.Program) []archtest.Finding { return library(archtest.WaitGroupStarts(p)) })
 	group := archtest.Source{Path: "sync", Text: "package sync; type WaitGroup struct{}; func (*WaitGroup) Go(func()) {}; func (*WaitGroup) Wait() {}"}
 	return c.rule("wait groups", groupStarters,
 		c.in("a start", "file.go: run", group,

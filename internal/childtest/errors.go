@@ -16,6 +16,7 @@ import (
 
 var errorRules = []rule{
 	{"a handler's error keeps its text and its registered identities", errorIdentities},
+	{"an error that says it is a registered one is it", errorsByMethod},
 	{"an error that is not registered keeps its text and type", privateErrors},
 	{"an error is a reply like any other", errorsAreReplies},
 }
@@ -57,8 +58,14 @@ func errorIdentities(t *testing.T, k Kind) {
 		require.ErrorAs(t, err, &code, fault)
 		require.Equal(t, faultCode(fault), *code, fault)
 	}
+}
+
+// The error of os.Open holds a system error number, whose Is method says that it is fs.ErrNotExist.
+func errorsByMethod(t *testing.T, k Kind) {
+	r := start(t, k)
 	_, err := supervisor.Call[int](r.ctx, r.sup, r.id, "Fail", "of fs")
-	require.ErrorIs(t, err, fs.ErrNotExist, "an error that only is fs.ErrNotExist")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NotErrorIs(t, err, fs.ErrExist)
 }
 
 func faultCode(fault string) CodeError {

@@ -60,7 +60,7 @@ func recvWaits(t *testing.T, k Kind) {
 	got := make(chan any, 1)
 	task.Go(func(context.Context) {
 		p, err := r.sup.Recv(r.ctx)
-		got <- fmt.Sprint(p.Data, err)
+		got <- fmt.Sprintf("%v %v", p.Data, err)
 	})
 	v.release(t, "there")
 	require.Equal(t, "there <nil>", testkit.Receive(t, got, "Recv"))
@@ -196,7 +196,9 @@ func recvAllAbandons(t *testing.T, k Kind) {
 		}
 		v.left(t) // its ctx has ended, too
 		r.fine(t, r.id)
-		require.Zero(t, r.ledger.Counts(t)["executed"], "%s: what was abandoned in the queue is not executed", row.name)
+		if !k.Can.Process { // a worker may begin with it before it hears of the end
+			require.Zero(t, r.ledger.Counts(t)["executed"], "%s: what was abandoned in the queue is not executed", row.name)
+		}
 		_, err = r.sup.RecvAll(r.ctx, reqs[:1])
 		require.ErrorIs(t, err, supervisor.ErrNoSuchRequest, "%s: what was abandoned is gone", row.name)
 	}

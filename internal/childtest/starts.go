@@ -3,6 +3,7 @@ package childtest
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -54,8 +55,14 @@ func startFails(t *testing.T, k Kind) {
 			require.ErrorAs(t, err, &p, mode)
 			require.Contains(t, p.Stack, "NewWorker", "%s: the stack names the factory", mode)
 		}
-		require.Equal(t, map[string]int{"close": 1}, r.ledger.Counts(t), "%s: the sibling was closed", mode)
-		require.Equal(t, "broken", r.events.Wait(t, supervisor.EventStartFailed).Name, mode)
+		e := r.events.WaitFor(t, "failure of the start", func(e supervisor.Event) bool {
+			return e.Kind == supervisor.EventStartFailed && e.Name == "broken"
+		})
+		require.Equal(t, id, e.ProcID, mode)
+		if slices.Contains(r.events.Kinds(), supervisor.EventStarted) { // the sibling may not have got so far
+			require.Equal(t, map[string]int{"close": 1}, r.ledger.Counts(t), "%s: the sibling was closed", mode)
+		}
+		require.Equal(t, supervisor.StateIdle, r.child(t, 0).State, "%s: the sibling is not left", mode)
 		require.ErrorIs(t, r.sup.Send(r.ctx, supervisor.NewSendPayload(0, "Int", 1)), supervisor.ErrClosed, mode)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 var valueRules = []rule{
 	{"values of many types arrive and return as they are", valuesReturn},
+	{"a variadic method takes its arguments one by one", variadic},
 	{"what is special about a value is kept", specialValues},
 	{"values inside interfaces keep their types", dynamicValues},
 	{"numbers become the parameter's type if nothing is lost", numbersConvert},
@@ -45,8 +46,6 @@ func valuesReturn(t *testing.T, k Kind) {
 		{"Grade", []any{Grade(7)}, Grade(7)},
 		{"Time", []any{moment}, moment},
 		{"Duration", []any{time.Hour}, time.Hour},
-		{"Sum", []any{1}, 1},
-		{"Sum", []any{1, 2, 3}, 6},
 		{"Both", []any{"x"}, "<x>"},
 		{"Nothing", nil, nil},
 		{"Only", nil, nil},
@@ -55,6 +54,13 @@ func valuesReturn(t *testing.T, k Kind) {
 		require.NoError(t, err, "%s(%v)", row.method, row.args)
 		require.Equal(t, row.want, got.Data, "%s(%v)", row.method, row.args)
 	}
+}
+
+func variadic(t *testing.T, k Kind) {
+	r := start(t, k)
+	require.Equal(t, 1, call[int](t, r, r.id, "Sum", 1), "none of the variable arguments")
+	require.Equal(t, 3, call[int](t, r, r.id, "Sum", 1, 2), "one of them")
+	require.Equal(t, 10, call[int](t, r, r.id, "Sum", 1, 2, 3, 4), "three of them")
 }
 
 func specialValues(t *testing.T, k Kind) {

@@ -30,6 +30,14 @@ func adoptOrphans() {
 	_, _ = r.Close(), w.Close()
 }
 
+// deathSignal is the parent-death signal of the process. It belongs to the main thread, on which only initialisation is
+// sure to run.
+var deathSignal = func() string {
+	var sig int32
+	err := unix.Prctl(unix.PR_GET_PDEATHSIG, addressOf(&sig), 0, 0, 0)
+	return fmt.Sprint(sig, err)
+}()
+
 // doOnSystem serves the commands that need Linux.
 func (s *server) doOnSystem(command string) string {
 	switch command {
@@ -46,9 +54,7 @@ func (s *server) doOnSystem(command string) string {
 		}
 		return fmt.Sprint(set)
 	case "death-signal":
-		var sig int32
-		err := unix.Prctl(unix.PR_GET_PDEATHSIG, addressOf(&sig), 0, 0, 0)
-		return fmt.Sprint(sig, err)
+		return deathSignal
 	case "grandchild-fds":
 		out, err := exec.CommandContext(context.Background(), "ls", "/proc/self/fd").Output()
 		if err != nil {

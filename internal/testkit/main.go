@@ -58,7 +58,8 @@ func prepare(dir string) error {
 			return err
 		}
 	}
-	for name, value := range map[string]string{"TMPDIR": filepath.Join(dir, "tmp"), tracesVariable: filepath.Join(dir, "traces")} {
+	tmp, traces := filepath.Join(dir, "tmp"), filepath.Join(dir, "traces")
+	for name, value := range map[string]string{"TMPDIR": tmp, "TMP": tmp, "TEMP": tmp, tracesVariable: traces} {
 		if err := os.Setenv(name, value); err != nil {
 			return err
 		}

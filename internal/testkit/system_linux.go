@@ -66,10 +66,9 @@ type process struct {
 
 // children returns the processes whose parent is this one, zombies included.
 func children() []process {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
 	var found []process
-	for _, name := range stats {
-		stat, err := os.ReadFile(name)
+	for _, pid := range candidates() {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
 		if err != nil {
 			continue // it has ended
 		}
@@ -78,6 +77,25 @@ func children() []process {
 		}
 	}
 	return found
+}
+
+// candidates returns the processes among which the children are: those that the kernel lists for each thread or, where it
+// keeps no such lists, all.
+func candidates() []string {
+	var pids []string
+	lists, _ := filepath.Glob("/proc/self/task/*/children") // the pattern is valid
+	for _, name := range lists {
+		list, _ := os.ReadFile(name) // of a thread that has ended there is nothing
+		pids = append(pids, strings.Fields(string(list))...)
+	}
+	if len(lists) > 0 {
+		return pids
+	}
+	all, _ := filepath.Glob("/proc/[0-9]*") // likewise
+	for _, name := range all {
+		pids = append(pids, filepath.Base(name))
+	}
+	return pids
 }
 
 // parseStat reads pid, name, state, parent and group. The name is in parentheses and may have some itself.

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func TestFastPathAllocations(t *testing.T) {
 	}{
 		{true, 1, 0},
 		{7, 1, 0},
-		{1 << 40, 1, 1}, // in an interface a large number has memory of its own
+		{math.MaxInt, 1, 1}, // in an interface a large number has memory of its own
 		{int64(1 << 40), 1, 1},
 		{uint64(1 << 40), 1, 1},
 		{2.5, 1, 1},

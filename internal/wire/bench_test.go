@@ -3,6 +3,7 @@ package wire_test
 import (
 	"bytes"
 	"encoding/gob"
+	"math"
 	"reflect"
 	"testing"
 
@@ -13,7 +14,7 @@ var benchValues = []struct {
 	name string
 	v    any
 }{
-	{"int", 1 << 40},
+	{"int", math.MaxInt},
 	{"string", "a text of usual length"},
 	{"bytes 1 MiB", make([]byte, 1<<20)},
 	{"floats 1000", make([]float64, 1000)},

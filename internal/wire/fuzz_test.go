@@ -64,7 +64,10 @@ func FuzzHandshake(f *testing.F) {
 		}
 		for _, flags := range []wire.Flags{0, wire.FlagDeadline, wire.FlagNamed, wire.FlagDeadline | wire.FlagNamed} {
 			if p, rest, err := wire.ParseRequestPrefix(flags, b); err == nil {
-				require.Equal(t, b, append(p.Append(nil), rest...)[:len(b)], "request prefix again")
+				again, more, err := wire.ParseRequestPrefix(p.Flags(), append(p.Append(nil), rest...))
+				require.NoError(t, err, "request prefix again")
+				require.Equal(t, p, again, "request prefix again")
+				require.Equal(t, rest, more, "what follows the request prefix")
 			}
 		}
 		if p, rest, err := wire.ParseReplyPrefix(wire.FlagTimings, b); err == nil {

@@ -107,8 +107,12 @@ func TestMethodTableIsBounded(t *testing.T) {
 }
 
 func TestFailKindNames(t *testing.T) {
-	require.Equal(t, "factory panicked", wire.FailPanic.String(), "known")
-	require.Equal(t, "FailKind(99)", wire.FailKind(99).String(), "unknown")
+	for kind, want := range map[wire.FailKind]string{
+		wire.FailError: "factory failed", wire.FailPanic: "factory panicked", wire.FailNotFound: "no such factory",
+		wire.FailVersion: "no common version", wire.FailNoInit: "not initialised", 99: "FailKind(99)",
+	} {
+		require.Equal(t, want, kind.String(), "kind %d", uint8(kind))
+	}
 	f, err := wire.ParseFailed(wire.Failed{Kind: 99}.Append(nil))
 	require.NoError(t, err, "a kind of a later version")
 	require.EqualValues(t, 99, f.Kind, "kind")

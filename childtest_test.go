@@ -1,0 +1,90 @@
+package supervisor_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/workerlink/supervisor"
+	"github.com/workerlink/supervisor/internal/childtest"
+)
+
+// Every kind of child passes the same suite.
+
+func TestGoroutineChildren(t *testing.T) {
+	childtest.Run(t, func(*testing.T) childtest.Kind {
+		return childtest.Kind{
+			Name: "goroutine", Type: supervisor.Goroutine, Register: bySpec(),
+			Can: childtest.Can{Specs: true, Table: true, Concurrency: true, Remote: true},
+		}
+	})
+}
+
+func TestCopyingGoroutineChildren(t *testing.T) {
+	childtest.Run(t, func(*testing.T) childtest.Kind {
+		return childtest.Kind{
+			Name: "goroutine", Type: supervisor.Goroutine, Register: bySpec(supervisor.WithCopy()),
+			Can: childtest.Can{Copy: true, Specs: true, Table: true, Concurrency: true, Remote: true},
+		}
+	})
+}
+
+func TestProcessChildren(t *testing.T) {
+	childtest.Run(t, func(*testing.T) childtest.Kind {
+		return childtest.Kind{
+			Name: "process", Type: supervisor.Process, Register: bySpec(), Kill: childtest.KillProcess,
+			Can: childtest.Can{Process: true, Copy: true, Specs: true, Table: true, Concurrency: true, Remote: true},
+		}
+	})
+}
+
+// registerFunc is how a kind adds a child.
+type registerFunc = func(context.Context, *supervisor.Supervisor, childtest.Job, ...supervisor.ChildOption) (int, error)
+
+// bySpec registers workers by their spec.
+func bySpec(always ...supervisor.ChildOption) registerFunc {
+	return func(ctx context.Context, s *supervisor.Supervisor, job childtest.Job, opts ...supervisor.ChildOption) (int, error) {
+		return s.Register(ctx, childtest.Spec(job), append(always[:len(always):len(always)], opts...)...)
+	}
+}
+
+func TestOutsideChildren(t *testing.T) {
+	childtest.Run(t, func(*testing.T) childtest.Kind {
+		var all outsideChildren
+		return childtest.Kind{Name: "outside", Type: supervisor.Goroutine, Register: all.register, Kill: all.kill}
+	})
+}
+
+// outsideChildren are those of one test.
+type outsideChildren struct {
+	mu sync.Mutex
+	of map[*supervisor.Supervisor]map[int]*outsideChild
+}
+
+func (a *outsideChildren) register(ctx context.Context, s *supervisor.Supervisor, job childtest.Job, opts ...supervisor.ChildOption) (int, error) {
+	c := &outsideChild{job: job}
+	id, err := s.RegisterChild(ctx, c, opts...)
+	if err != nil {
+		return id, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.of == nil {
+		a.of = make(map[*supervisor.Supervisor]map[int]*outsideChild)
+	}
+	if a.of[s] == nil {
+		a.of[s] = make(map[int]*outsideChild)
+	}
+	a.of[s][id] = c
+	return id, nil
+}
+
+func (a *outsideChildren) kill(t testing.TB, s *supervisor.Supervisor, id int) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	require.Contains(t, a.of[s], id, "children of the supervisor")
+	a.of[s][id].kill()
+}
