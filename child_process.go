@@ -87,11 +87,11 @@ func (c *processChild) prepare(r *Request) (size int64, err error) {
 		vals = append(slices.Clip(vals), r.kwargs)
 	}
 	packing := wire.Packing{Registry: types, SelfContained: c.remote, Limit: c.slot.cfg.limits.Frame, Prefix: prefix.Append(nil)}
-	if r.body, err = packing.Prepare(codecs, vals); err != nil {
+	if r.coded.body, err = packing.Prepare(codecs, vals); err != nil {
 		return 0, err
 	}
-	r.flags = prefix.Flags()
-	return int64(r.body.Size()), nil
+	r.coded.flags = prefix.Flags()
+	return int64(r.coded.body.Size()), nil
 }
 
 // Start starts a worker and returns when its factory has made the object.

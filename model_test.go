@@ -195,7 +195,7 @@ type gathering struct {
 }
 
 func (m *model) recvAll(c modelCall) modelResult {
-	res := modelResult{seen: []modelReply{}}
+	var res modelResult
 	for _, id := range c.list {
 		if m.find(id) == nil && !m.hasArrived(id) {
 			return modelResult{outcome: isUnknown}

@@ -90,12 +90,12 @@ func (l *processLink) pid() int { return l.process.Pid() }
 
 // Submit writes the request; it waits for nobody.
 func (l *processLink) Submit(r *Request) error {
-	h := wire.Header{Kind: wire.KindRequest, Flags: r.flags, Request: r.Num}
+	h := wire.Header{Kind: wire.KindRequest, Flags: r.coded.flags, Request: r.Num}
 	if r.method >= 0 {
 		h.Method = uint16(r.method)
 	}
 	if !r.deadline.IsZero() {
-		r.body.SetRemaining(time.Until(r.deadline))
+		r.coded.body.SetRemaining(time.Until(r.deadline))
 	}
 	l.mu.Lock()
 	if l.ending {
@@ -104,7 +104,7 @@ func (l *processLink) Submit(r *Request) error {
 	}
 	l.pending[r.Num] = r
 	l.mu.Unlock()
-	err := l.writer.Send(h, r.body, true)
+	err := l.writer.Send(h, r.coded.body, true)
 	if err == nil {
 		return nil
 	}

@@ -22,15 +22,20 @@ type Request struct {
 	accepted time.Time      // by the runner; only with WithTimings
 	into     []byte         // lent for a raw reply
 	scope    scope
-	deferred bool       // some Args are still *wire.Deferred; in a worker only
-	body     *wire.Body // encoded arguments; process children only
+	coded    coded // process children only
+	call     *call // the host's side of it; nil in a worker
+}
+
+// coded is what a request is to a process child's two sides.
+type coded struct {
+	body     *wire.Body // the arguments, in the host
 	flags    wire.Flags // that say how to read body
-	call     *call      // the host's side of it; nil in a worker
+	deferred bool       // some Args are still *wire.Deferred, in the worker
 }
 
 // decode finishes the arguments whose decoding is user code.
 func (r *Request) decode() error {
-	if !r.deferred {
+	if !r.coded.deferred {
 		return nil
 	}
 	for i, v := range r.Args {

@@ -24,12 +24,34 @@ type runner struct {
 	timings bool
 
 	mu      sync.Mutex
-	queue   []*Request
-	head    int           // queue[:head] is taken
+	queue   requestQueue
 	lanes   []*lane       // running goroutines
 	idle    sync.Cond     // a lane waits for a request
 	closed  bool          // no further requests are taken
 	drained chan struct{} // closed when closed and nothing is queued or running
+}
+
+// requestQueue is a first-in-first-out queue that keeps its memory.
+type requestQueue struct {
+	requests []*Request
+	taken    int // requests[:taken] are gone
+}
+
+func (q *requestQueue) len() int { return len(q.requests) - q.taken }
+
+func (q *requestQueue) push(r *Request) { q.requests = append(q.requests, r) }
+
+func (q *requestQueue) pop() *Request {
+	r := q.requests[q.taken]
+	q.requests[q.taken] = nil
+	q.taken++
+	switch {
+	case q.taken == len(q.requests):
+		q.requests, q.taken = q.requests[:0], 0
+	case q.taken >= 1024 && q.taken*2 >= len(q.requests):
+		q.requests, q.taken = slices.Delete(q.requests, 0, q.taken), 0
+	}
+	return r
 }
 
 // lane is one goroutine of a runner.
@@ -58,7 +80,7 @@ func (r *runner) submit(req *Request) bool {
 	if r.closed {
 		return false
 	}
-	r.queue = append(r.queue, req)
+	r.queue.push(req)
 	r.wakeLocked()
 	return true
 }
@@ -72,7 +94,7 @@ func (r *runner) wakeLocked() {
 		}
 	}
 	switch {
-	case idle >= len(r.queue)-r.head:
+	case idle >= r.queue.len():
 		r.idle.Signal()
 	case len(r.lanes) < r.limit:
 		l := &lane{}
@@ -102,22 +124,14 @@ func (r *runner) next(l *lane) (req *Request, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l.current = nil
-	for r.head == len(r.queue) {
+	for r.queue.len() == 0 {
 		if r.closed {
 			return nil, false
 		}
 		r.idle.Wait()
 	}
-	req = r.queue[r.head]
-	r.queue[r.head] = nil
-	r.head++
-	if r.head == len(r.queue) {
-		r.queue, r.head = r.queue[:0], 0
-	} else if r.head >= 1024 && r.head*2 >= len(r.queue) {
-		r.queue, r.head = slices.Delete(r.queue, 0, r.head), 0
-	}
-	l.current = req
-	return req, r.head < len(r.queue)
+	l.current = r.queue.pop()
+	return l.current, r.queue.len() > 0
 }
 
 // leave ends a lane, also one whose handler called runtime.Goexit.
@@ -126,7 +140,7 @@ func (r *runner) leave(l *lane) {
 	defer r.mu.Unlock()
 	l.current = nil
 	r.lanes = slices.DeleteFunc(r.lanes, func(other *lane) bool { return other == l })
-	if r.head < len(r.queue) {
+	if r.queue.len() > 0 {
 		r.wakeLocked()
 	} else if r.closed && len(r.lanes) == 0 {
 		close(r.drained)
@@ -211,7 +225,7 @@ func (r *runner) close() {
 		return
 	}
 	r.closed = true
-	if len(r.lanes) == 0 && r.head == len(r.queue) {
+	if len(r.lanes) == 0 && r.queue.len() == 0 {
 		close(r.drained)
 	}
 	r.idle.Broadcast()
@@ -221,8 +235,9 @@ func (r *runner) close() {
 func (r *runner) abort(cause error) (unstarted []*Request) {
 	r.close()
 	r.mu.Lock()
-	unstarted = append(unstarted, r.queue[r.head:]...)
-	r.queue, r.head = nil, 0
+	for r.queue.len() > 0 {
+		unstarted = append(unstarted, r.queue.pop())
+	}
 	var running []*Request
 	for _, l := range r.lanes {
 		if l.current != nil {

@@ -82,7 +82,7 @@ func (w *worker) arguments(m *methods, r *Request, prefix wire.RequestPrefix, h 
 		return err
 	}
 	r.Args = args
-	r.deferred = hasDeferred(args)
+	r.coded.deferred = hasDeferred(args)
 	if r.method < 0 || r.Attr {
 		return nil
 	}

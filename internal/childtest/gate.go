@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,39 +15,6 @@ import (
 	"github.com/workerlink/supervisor/internal/task"
 	"github.com/workerlink/supervisor/internal/testkit"
 )
-
-// Hold waits until the gate lets it go, and returns what it is told there, or until ctx ends, which it tells the gate.
-func (w *Worker) Hold(ctx context.Context, name string) (string, error) {
-	return hold(ctx, w.job.Gate, name)
-}
-
-// HoldOn waits until the gate lets it go, whatever happens.
-func (w *Worker) HoldOn(name string) (string, error) {
-	return hold(context.Background(), w.job.Gate, name)
-}
-
-// hold is one handler at the gate. It says its name, and then why it leaves if it does so by itself.
-func hold(ctx context.Context, gate, name string) (string, error) {
-	conn, err := net.Dial("tcp", gate)
-	if err != nil {
-		return "", fmt.Errorf("gate: %w", err)
-	}
-	defer conn.Close() //nolint:errcheck // everything is said by then
-	if _, err := fmt.Fprintln(conn, name); err != nil {
-		return "", fmt.Errorf("gate: %w", err)
-	}
-	wake := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
-	defer wake()
-	answer, err := bufio.NewReader(conn).ReadString('\n')
-	if ctx.Err() != nil {
-		_, _ = fmt.Fprintln(conn, context.Cause(ctx)) // the test may be gone
-		return "", context.Cause(ctx)
-	}
-	if err != nil {
-		return "", fmt.Errorf("gate: %w", err)
-	}
-	return strings.TrimSuffix(answer, "\n"), nil
-}
 
 // gate is where a test meets handlers.
 type gate struct {
@@ -132,7 +100,7 @@ func (v *visitor) gone(t testing.TB) {
 	require.NoError(t, v.conn.SetReadDeadline(time.Now().Add(testkit.Limit)))
 	for {
 		if _, err := v.from.ReadByte(); err != nil {
-			require.NotErrorIs(t, err, context.DeadlineExceeded, "wait for %q to leave", v.name)
+			require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "wait for %q to leave", v.name)
 			return
 		}
 	}

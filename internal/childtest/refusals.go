@@ -59,8 +59,8 @@ func badRequests(t *testing.T, k Kind) {
 				require.ErrorContains(t, err, "child", "%s: %s", row.name, by)
 			}
 		})
-		require.Equal(t, 1, r.sup.Snapshot().Open, "open requests after: %s", row.name)
 	}
+	require.Equal(t, 1, r.sup.Snapshot().Open, "open requests, of which the sibling has one")
 	err := r.sup.Send(r.ctx, supervisor.SendPayload{ProcID: r.id, Method: "Int", Args: []any{1}})
 	require.ErrorIs(t, err, supervisor.ErrBadArgs, "Send without an id")
 	r.fine(t, r.id)

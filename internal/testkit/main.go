@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,6 +24,7 @@ func Main(m *testing.M, serve func()) {
 }
 
 func run(m *testing.M) (code int) {
+	flag.Parse() // m.Run would do it too late for the watchdog
 	dir, err := os.MkdirTemp("", "testkit")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testkit:", err)
@@ -34,7 +36,7 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	running := goleak.IgnoreCurrent()
-	stopWatching := watch(filepath.Join(dir, "traces"))
+	stopWatching := watch(dir)
 	code = m.Run()
 	stopWatching()
 	if code != 0 {

@@ -24,10 +24,19 @@ func traceOnQuit() {
 	signal.Notify(quit, syscall.SIGQUIT)
 	task.Go(func(context.Context) {
 		<-quit
-		_ = os.WriteFile(filepath.Join(dir, strconv.Itoa(os.Getpid())), []byte(Stacks()), 0o600) // a test without traces goes on
+		leaveStacks(dir)
 		signal.Reset(syscall.SIGQUIT)
 		_ = syscall.Kill(os.Getpid(), syscall.SIGQUIT) // cannot fail for ourselves
 	})
+}
+
+// leaveStacks writes the file in one step, so that nobody reads half of it. Without it the report lacks something.
+func leaveStacks(dir string) {
+	name := strconv.Itoa(os.Getpid())
+	draft := filepath.Join(dir, "draft-"+name)
+	if err := os.WriteFile(draft, []byte(Stacks()), 0o600); err == nil {
+		_ = os.Rename(draft, filepath.Join(dir, name)) // likewise
+	}
 }
 
 // quitChildren asks every child process for its stacks and returns how many there are.

@@ -18,8 +18,9 @@ const (
 	watchdogWait    = 3 * time.Second  // for the workers' stacks
 )
 
-// watch arms the watchdog, which ends a run that takes too long with the stacks of this process and of its workers.
-func watch(traces string) (stop func()) {
+// watch arms the watchdog, which ends a run that takes too long with the stacks of this process and of its workers. dir is what
+// prepare made.
+func watch(dir string) (stop func()) {
 	limit := watchdogDefault
 	if f := flag.Lookup("test.timeout"); f != nil {
 		if d, err := time.ParseDuration(f.Value.String()); err == nil && d > 0 {
@@ -27,7 +28,8 @@ func watch(traces string) (stop func()) {
 		}
 	}
 	timer := time.AfterFunc(limit, func() {
-		report(traces, limit)
+		report(filepath.Join(dir, "traces"), limit)
+		_ = os.RemoveAll(dir) // nothing depends on it
 		os.Exit(2)
 	})
 	return func() { timer.Stop() }
@@ -39,17 +41,23 @@ func report(traces string, limit time.Duration) {
 	asked := quitChildren()
 	deadline := time.Now().Add(watchdogWait)
 	for time.Now().Before(deadline) {
-		if found, _ := filepath.Glob(filepath.Join(traces, "*")); len(found) >= asked {
+		if len(left(traces)) >= asked {
 			break
 		}
 		<-time.After(pollStep)
 	}
-	found, _ := filepath.Glob(filepath.Join(traces, "*")) // the pattern is valid
+	found := left(traces)
 	for _, name := range found {
 		stacks, err := os.ReadFile(name)
 		fmt.Fprintf(os.Stderr, "testkit: worker %s %v\n\n%s\n", filepath.Base(name), orEmpty(err), stacks)
 	}
 	fmt.Fprintf(os.Stderr, "testkit: stacks of %d of %d child processes\n", len(found), asked)
+}
+
+// left lists the files of the workers that have answered.
+func left(traces string) []string {
+	found, _ := filepath.Glob(filepath.Join(traces, "[0-9]*")) // the pattern is valid
+	return found
 }
 
 func orEmpty(err error) string {

@@ -49,7 +49,7 @@ func (d *Decoder) Values(h Header, body []byte, owned bool, codecs []*Codec, dst
 		start := u.pos
 		v, err := u.nth(i, codecs)
 		if err != nil {
-			d.rest(body, start)
+			_ = d.rest(body, start) // err is the first fault
 			return dst, err
 		}
 		out = append(out, v)

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math"
 	"math/big"
@@ -28,12 +29,12 @@ func FuzzReader(f *testing.F) {
 		for {
 			h, payload, err := r.Next()
 			if err != nil {
-				if err == io.EOF {
+				if errors.Is(err, io.EOF) {
 					require.Equal(t, b, append([]byte{}, back...), "a stream that ends well is that of its messages")
 				}
 				return
 			}
-			require.Equal(t, int(h.Length), len(payload), "length")
+			require.Len(t, payload, int(h.Length), "payload")
 			back = appendMessage(back, h, payload)
 			if h.Length > wire.ChunkSize { // control frames between its pieces come first
 				return
@@ -67,7 +68,7 @@ func FuzzHandshake(f *testing.F) {
 				again, more, err := wire.ParseRequestPrefix(p.Flags(), append(p.Append(nil), rest...))
 				require.NoError(t, err, "request prefix again")
 				require.Equal(t, p, again, "request prefix again")
-				require.Equal(t, rest, more, "what follows the request prefix")
+				require.Equal(t, string(rest), string(more), "what follows the request prefix")
 			}
 		}
 		if p, rest, err := wire.ParseReplyPrefix(wire.FlagTimings, b); err == nil {
@@ -126,43 +127,47 @@ func FuzzValues(f *testing.F) {
 	f.Add(uint8(13), gobBody(0x33, gobBytes(f, point{1, 2})))
 	f.Add(uint8(22), gobBody(0x33, gobBytes(f, ignore{1, map[string]int{"a": 1}})))
 	f.Add(uint8(17), gobBody(0x33, gobBytes(f, boxed{[]any{1, map[string]any{"a": 2}}})))
-	const limit = 1 << 20
 	f.Fuzz(func(t *testing.T, which uint8, b []byte) {
 		l.t = t
 		c := l.codec(fuzzTypes[int(which)%len(fuzzTypes)])
 		for _, codecs := range [][]*wire.Codec{{c}, nil} {
-			dec := wire.NewDecoder(l.reg, limit)
-			vals, err := dec.Values(wire.Header{}, b, false, codecs, nil)
-			if err != nil {
-				require.ErrorIs(t, err, wire.ErrDecode, "values")
-			}
-			n, err := wire.Count(b)
-			if len(vals) > 0 {
-				require.NoError(t, err, "count of what was decoded")
-				require.Equal(t, n, len(vals), "count")
-			}
-			for _, v := range vals {
-				switch v := v.(type) {
-				case *wire.Deferred:
-					if _, err := v.Decode(); err != nil {
-						require.ErrorIs(t, err, wire.ErrDecode, "deferred")
-					}
-				case *wire.Raw:
-					if _, err := v.Decode(c.Type()); err != nil {
-						require.ErrorIs(t, err, wire.ErrDecode, "raw")
-					}
-				}
-			}
-			// Whatever came, the stream goes on.
-			enc := wire.NewEncoder(0)
-			body, err := wire.Prepare([]*wire.Codec{l.codec(reflect.TypeFor[boxless]())}, []any{boxless{5}})
-			require.NoError(t, err, "prepare")
-			require.NoError(t, enc.Finish(body), "finish")
-			got, err := dec.Values(wire.Header{Stream: 1}, body.Bytes(), false, []*wire.Codec{l.codec(reflect.TypeFor[boxless]())}, nil)
-			require.NoError(t, err, "the next stream")
-			require.Equal(t, []any{boxless{5}}, got, "the next stream")
+			took := allocated(func() { decodeAnything(l, c, codecs, b) })
+			require.Less(t, took, uint64(64<<20), "bytes allocated for %d received", len(b))
 		}
 	})
+}
+
+// decodeAnything decodes b, which may hold anything, with a limit of 1 MiB, and then a sound value.
+func decodeAnything(l *link, c *wire.Codec, codecs []*wire.Codec, b []byte) {
+	dec := wire.NewDecoder(l.reg, 1<<20)
+	vals, err := dec.Values(wire.Header{}, b, false, codecs, nil)
+	if err != nil {
+		require.ErrorIs(l.t, err, wire.ErrDecode, "values")
+	}
+	if len(vals) > 0 {
+		n, err := wire.Count(b)
+		require.NoError(l.t, err, "count of what was decoded")
+		require.Len(l.t, vals, n, "values")
+	}
+	for _, v := range vals {
+		switch v := v.(type) {
+		case *wire.Deferred:
+			_, err = v.Decode()
+		case *wire.Raw:
+			_, err = v.Decode(c.Type())
+		}
+		if err != nil {
+			require.ErrorIs(l.t, err, wire.ErrDecode, "decoded later")
+		}
+	}
+	unseen := l.codec(reflect.TypeFor[boxless]())
+	enc := wire.NewEncoder(0)
+	body, err := wire.Prepare([]*wire.Codec{unseen}, []any{boxless{5}})
+	require.NoError(l.t, err, "prepare")
+	require.NoError(l.t, enc.Finish(body), "finish")
+	got, err := dec.Values(wire.Header{Stream: 1}, body.Bytes(), false, []*wire.Codec{unseen}, nil)
+	require.NoError(l.t, err, "the next stream")
+	require.Equal(l.t, []any{boxless{5}}, got, "the next stream")
 }
 
 // boxless has no values among the seeds.
@@ -182,11 +187,22 @@ func FuzzRoundTrip(f *testing.F) {
 			floats[n] = x * float64(n+1)
 		}
 		for _, v := range []any{
-			i, u, x, s, flag, b, floats, level(i), color(s), point{int(i), int(u)}, &point{int(u), int(i)},
-			[]any{i, s, b, []any{flag, x}, map[string]any{s: u}}, map[string]any{s: floats, s + "x": point{int(i), 1}},
-			map[string]int{s: int(i)}, []point{{int(i), 1}, {1, int(u)}}, boxed{s}, &list{int(i), &list{int(u), nil}},
-			stats{Name: s, Counts: map[string]int{s: int(u)}, At: time.Unix(i>>32, int64(u)).UTC()}, sealed{int(u)}, []sealed{{int(u)}},
-			big.NewInt(i), [2]bool{flag, true}, []string{s, "", s}, complex(x, 1),
+			i, u, x, s, flag, b, floats, level(i), color(s),
+			point{int(i), int(u)},
+			&point{int(u), int(i)},
+			[]any{i, s, b, []any{flag, x}, map[string]any{s: u}},
+			map[string]any{s: floats, s + "x": point{int(i), 1}},
+			map[string]int{s: int(i)},
+			[]point{{int(i), 1}, {1, int(u)}},
+			boxed{s},
+			&list{int(i), &list{int(u), nil}},
+			stats{Name: s, Counts: map[string]int{s: int(u)}, At: time.Unix(i>>32, int64(u)).UTC()},
+			sealed{int(u)},
+			[]sealed{{int(u)}},
+			big.NewInt(i),
+			[2]bool{flag, true},
+			[]string{s, "", s},
+			complex(x, 1),
 		} {
 			if bytes, ok := v.([]byte); ok && bytes == nil {
 				continue // nil stays nil, which Equal takes for empty

@@ -131,7 +131,8 @@ func TestRequestPrefix(t *testing.T) {
 		{"name", wire.RequestPrefix{Name: "Add"}, wire.FlagNamed, "03 416464"},
 		{"marks", wire.RequestPrefix{Kwargs: true, Attr: true}, wire.FlagKwargs | wire.FlagAttr, ""},
 		{
-			"all", wire.RequestPrefix{HasDeadline: true, Remaining: 1, Name: "N", Kwargs: true, Attr: true},
+			"all",
+			wire.RequestPrefix{HasDeadline: true, Remaining: 1, Name: "N", Kwargs: true, Attr: true},
 			wire.FlagDeadline | wire.FlagNamed | wire.FlagKwargs | wire.FlagAttr, "0100000000000000 01 4e",
 		},
 	} {

@@ -10,8 +10,10 @@ const (
 	// HeaderSize is the length of a frame's header in bytes.
 	HeaderSize = 24
 
-	// Version is the newest protocol version that this package speaks, MinVersion the oldest.
-	Version    = 1
+	// Version is the newest protocol version that this package speaks.
+	Version = 1
+
+	// MinVersion is the oldest protocol version that this package speaks.
 	MinVersion = 1
 
 	// headerVersion is in byte 4 of each header. It changes only if the header itself changes.

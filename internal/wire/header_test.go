@@ -29,7 +29,8 @@ var frames = []struct {
 	{"ready", wire.Header{Length: 6, Kind: wire.KindReady}, "06000000 01 02 0000 0000000000000000 0000 0000 4c905c32"},
 	{"failed", wire.Header{Length: 7, Kind: wire.KindFailed}, "07000000 01 03 0000 0000000000000000 0000 0000 f09a9162"},
 	{
-		"request", wire.Header{Length: 0x01020304, Kind: wire.KindRequest, Flags: wire.FlagMore | wire.FlagDeadline | wire.FlagNamed | wire.FlagKwargs | wire.FlagAttr, Request: 0x1122334455667788, Stream: 0x0a0b, Method: 0x0c0d},
+		"request",
+		wire.Header{Length: 0x01020304, Kind: wire.KindRequest, Flags: wire.FlagMore | wire.FlagDeadline | wire.FlagNamed | wire.FlagKwargs | wire.FlagAttr, Request: 0x1122334455667788, Stream: 0x0a0b, Method: 0x0c0d},
 		"04030201 01 04 7900 8877665544332211 0b0a 0d0c 3a52ee43",
 	},
 	{"reply", wire.Header{Length: 1, Kind: wire.KindReply, Flags: wire.FlagError | wire.FlagTimings | wire.FlagRefused, Request: 2}, "01000000 01 05 8600 0200000000000000 0000 0000 c6d55080"},

@@ -13,10 +13,23 @@ import (
 
 func TestNumbersOneByOne(t *testing.T) {
 	for _, v := range []any{
-		[]bool{true, false}, []int{1, -2, math.MinInt}, []int8{-1, 127}, []int16{-300}, []int32{math.MinInt32}, []int64{math.MaxInt64},
-		[]uint{7, math.MaxUint}, []uint8{1, 255}, []uint16{65535}, []uint32{math.MaxUint32}, []uint64{math.MaxUint64}, []uintptr{3},
-		[]float32{1.5, float32(math.Inf(-1))}, []float64{math.Pi, math.Copysign(0, -1)},
-		[]complex64{complex(1, -2)}, []complex128{complex(-3, 4)}, []int{},
+		[]bool{true, false},
+		[]int{1, -2, math.MinInt},
+		[]int8{-1, 127},
+		[]int16{-300},
+		[]int32{math.MinInt32},
+		[]int64{math.MaxInt64},
+		[]uint{7, math.MaxUint},
+		[]uint8{1, 255},
+		[]uint16{65535},
+		[]uint32{math.MaxUint32},
+		[]uint64{math.MaxUint64},
+		[]uintptr{3},
+		[]float32{1.5, float32(math.Inf(-1))},
+		[]float64{math.Pi, math.Copysign(0, -1)},
+		[]complex64{complex(1, -2)},
+		[]complex128{complex(-3, 4)},
+		[]int{},
 	} {
 		rv := reflect.ValueOf(v)
 		fast, slow := appendNumbers(nil, rv), appendEach(nil, rv)

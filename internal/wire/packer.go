@@ -1,10 +1,7 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/binary"
-	"encoding/gob"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -138,71 +135,6 @@ func (p *packer) put(c *Codec, v reflect.Value) error {
 	return p.elements(c, v)
 }
 
-func (p *packer) scalar(c *Codec, v reflect.Value) {
-	switch k := v.Kind(); {
-	case k == reflect.Bool:
-		p.basic(v.Bool(), false)
-	case v.CanInt():
-		p.buf = binary.AppendVarint(append(p.buf, c.tag), v.Int())
-	case v.CanUint():
-		p.buf = binary.AppendUvarint(append(p.buf, c.tag), v.Uint())
-	case k == reflect.Float32:
-		p.buf = binary.LittleEndian.AppendUint32(append(p.buf, c.tag), math.Float32bits(float32(v.Float())))
-	case k == reflect.Float64:
-		p.buf = binary.LittleEndian.AppendUint64(append(p.buf, c.tag), math.Float64bits(v.Float()))
-	case k == reflect.Complex64:
-		p.buf = appendComplex64(append(p.buf, c.tag), complex64(v.Complex()))
-	default:
-		p.buf = appendComplex128(append(p.buf, c.tag), v.Complex())
-	}
-}
-
-// elements appends a slice or map of an inline form that is not nil.
-func (p *packer) elements(c *Codec, v reflect.Value) error {
-	n := v.Len()
-	p.buf = binary.AppendUvarint(append(p.buf, c.tag), uint64(n))
-	switch c.form {
-	case formBytes:
-		if err := p.room(n); err != nil {
-			return err
-		}
-		p.buf = append(p.buf, v.Bytes()...)
-		return nil
-	case formNumbers:
-		if err := p.room(n * scalars[v.Type().Elem().Kind()].size); err != nil {
-			return err
-		}
-		p.buf = appendNumbers(p.buf, v)
-		return nil
-	case formStrings:
-		for i := range n {
-			p.buf = appendString(p.buf, v.Index(i).String())
-		}
-		return p.room(0)
-	}
-	return p.nested(func() error {
-		if c.form == formDict {
-			return p.dict(v)
-		}
-		for i := range n {
-			if err := p.dynamic(v.Index(i).Interface()); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func (p *packer) dict(v reflect.Value) error {
-	for it := v.MapRange(); it.Next(); {
-		p.buf = appendString(p.buf, it.Key().String())
-		if err := p.dynamic(it.Value().Interface()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // nested runs f one level deeper.
 func (p *packer) nested(f func() error) error {
 	if p.depth++; p.depth > MaxDepth {
@@ -210,15 +142,6 @@ func (p *packer) nested(f func() error) error {
 	}
 	defer func() { p.depth-- }()
 	return f()
-}
-
-func (p *packer) array(c *Codec, v reflect.Value) error {
-	if !v.CanAddr() {
-		v = addressable(v).Elem()
-	}
-	p.buf = binary.AppendUvarint(append(p.buf, c.tag), uint64(v.Len()))
-	p.buf = appendNumbers(p.buf, v.Slice(0, v.Len()))
-	return p.room(0)
 }
 
 func (p *packer) pointer(c *Codec, v reflect.Value) error {
@@ -268,65 +191,4 @@ func (p *packer) dynamic(v any) error {
 	p.own = true // a receiver may have to keep it, undecoded
 	defer func() { p.own = outer }()
 	return p.nested(func() error { return p.put(c, rv) })
-}
-
-// gob appends a value that only gob can carry, or leaves its place to the shared stream.
-func (p *packer) gob(c *Codec, v reflect.Value) error {
-	switch {
-	case nilable(v.Kind()) && v.IsNil():
-		p.buf = append(p.buf, tagNil)
-		return nil
-	case nilable(v.Kind()) && v.Len() == 0:
-		p.buf = append(p.buf, tagEmpty)
-		return nil
-	case !nilable(v.Kind()) && v.IsZero():
-		p.buf = append(p.buf, tagZero)
-		return nil
-	}
-	if !c.shape.clean() {
-		if err := c.reg.shapes.check(v, c.reg); err != nil {
-			return err
-		}
-	}
-	if c.shape.pointer && !v.CanAddr() {
-		v = addressable(v).Elem()
-	}
-	if c.class == Stream && !p.own {
-		p.pending = append(p.pending, pendingValue{len(p.buf), v, c})
-		return nil
-	}
-	var b bytes.Buffer
-	if err := gobEncode(gob.NewEncoder(&b), c, v); err != nil {
-		return err
-	}
-	if err := checkLoop(c, b.Len()); err != nil {
-		return err
-	}
-	if err := p.room(b.Len()); err != nil {
-		return err
-	}
-	p.buf = appendString(append(p.buf, tagGobOwn), b.Bytes())
-	return nil
-}
-
-// gobEncode encodes v by enc. Where v is addressable, gob gets its address: it needs that for methods with pointer
-// receivers.
-func gobEncode(enc *gob.Encoder, c *Codec, v reflect.Value) error {
-	if c.shape.pointer {
-		v = v.Addr()
-	}
-	if err := guard(func() error { return enc.EncodeValue(v) }); err != nil {
-		return fmt.Errorf("%w: %v: %w", ErrEncode, c.typ, err)
-	}
-	return nil
-}
-
-var errLoop = errors.New("value of a type that can contain itself is too large")
-
-// checkLoop holds the gob bodies of types that can contain themselves to their limit.
-func checkLoop(c *Codec, size int) error {
-	if c.shape.loops && size > loopMax {
-		return fmt.Errorf("%w: %v: %w: %d bytes of gob, limit %d: %w", ErrEncode, c.typ, errLoop, size, loopMax, ErrTooLarge)
-	}
-	return nil
 }

@@ -114,10 +114,10 @@ func (r *Reader) next() (Header, []byte, error) {
 func (r *Reader) header() (Header, error) {
 	b, err := r.in.Peek(HeaderSize)
 	if err != nil {
-		if err == io.EOF && len(b) == 0 && !r.cut {
+		if errors.Is(err, io.EOF) && len(b) == 0 && !r.cut {
 			return Header{}, io.EOF
 		}
-		if err == io.EOF && !r.prefix(b) {
+		if errors.Is(err, io.EOF) && !r.prefix(b) {
 			return Header{}, r.garbage(fmt.Errorf("%w: not a frame", ErrProtocol))
 		}
 		return Header{}, broken(err)

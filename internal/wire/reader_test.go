@@ -129,7 +129,7 @@ func TestControlFramesOvertakePieces(t *testing.T) {
 	var got []wire.Kind
 	for {
 		h, b, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err, "next")

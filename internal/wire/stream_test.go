@@ -55,8 +55,15 @@ func TestTooLargeBodies(t *testing.T) {
 
 	big := strings.Repeat("x", 2000)
 	for _, v := range []any{
-		big, []byte(big), color(big), []any{big}, map[string]any{"a": big}, []string{big}, make([]int, 300), [300]int{1},
-		boxed{big}, fragile{big}, &big,
+		big, []byte(big), color(big),
+		[]any{big},
+		map[string]any{"a": big},
+		[]string{big},
+		make([]int, 300),
+		[300]int{1},
+		boxed{big},
+		fragile{big},
+		&big,
 	} {
 		_, err := wire.Packing{Limit: 1000, Registry: l.reg}.Prepare([]*wire.Codec{l.codec(reflect.TypeOf(v))}, []any{v})
 		require.ErrorIs(t, err, wire.ErrTooLarge, "%T", v)

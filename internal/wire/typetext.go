@@ -16,7 +16,6 @@ const (
 var (
 	anyType   = reflect.TypeFor[any]()
 	errorType = reflect.TypeFor[error]()
-	bytesType = reflect.TypeFor[[]byte]()
 
 	// basics are the types that every registry knows by name.
 	basics = basicTypes()

@@ -85,8 +85,14 @@ func TestNamedVariantsInInterfaces(t *testing.T) {
 	)
 	l := newLink(t)
 	for _, v := range []any{
-		myBool(true), myBool(false), myUint(7), myFloat(1.5), myDouble(2.5), myComplex(1), myWide(2), myBytes{1}, myBytes{},
-		myFlags{true, false}, myStrings{"a"}, myList{1, nil}, myDict{"a": 1}, myList(nil), myDict(nil), myBytes(nil),
+		myBool(true), myBool(false), myUint(7), myFloat(1.5), myDouble(2.5), myComplex(1), myWide(2),
+		myBytes{1},
+		myBytes{},
+		myFlags{true, false},
+		myStrings{"a"},
+		myList{1, nil},
+		myDict{"a": 1},
+		myList(nil), myDict(nil), myBytes(nil),
 	} {
 		require.NoError(t, l.reg.Register(reflect.TypeOf(v)), "register %T", v)
 		require.Equal(t, v, l.trip(reflect.TypeOf(v), v), "%T", v)
