@@ -9,6 +9,7 @@ import (
 
 	"github.com/workerlink/supervisor"
 	"github.com/workerlink/supervisor/internal/childtest"
+	"github.com/workerlink/supervisor/internal/proc"
 )
 
 // Every kind of child passes the same suite.
@@ -32,6 +33,13 @@ func TestCopyingGoroutineChildren(t *testing.T) {
 }
 
 func TestProcessChildren(t *testing.T) {
+	if !proc.Supported {
+		sup, err := supervisor.New(supervisor.Process)
+		require.NoError(t, err)
+		_, err = sup.Register(t.Context(), childtest.Spec(childtest.Job{}))
+		require.ErrorIs(t, err, supervisor.ErrUnsupported)
+		return
+	}
 	childtest.Run(t, func(*testing.T) childtest.Kind {
 		return childtest.Kind{
 			Name: "process", Type: supervisor.Process, Register: bySpec(), Kill: childtest.KillProcess,

@@ -193,6 +193,8 @@ func (l *processLink) handle(h wire.Header, body []byte) error {
 	var room [1]any
 	vals, err := l.decoder.Values(h, rest, l.reader.Owned(), []*wire.Codec{l.resultCodec(r)}, room[:0])
 	switch {
+	case errors.Is(err, ErrProtocol): // the value streams have come apart
+		return err
 	case err != nil:
 		v.err = library(err)
 	case len(vals) != 1:

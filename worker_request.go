@@ -27,7 +27,9 @@ func (w *worker) request(h wire.Header, body []byte) error {
 	if prefix.HasDeadline {
 		r.deadline = time.Now().Add(prefix.Remaining)
 	}
-	if err := w.arguments(m, r, prefix, h, rest); err != nil {
+	if err := w.arguments(m, r, prefix, h, rest); errors.Is(err, ErrProtocol) {
+		return err
+	} else if err != nil {
 		w.reply(r, verdict{err: library(err), unexecuted: true})
 		return nil
 	}
@@ -70,12 +72,17 @@ func (w *worker) arguments(m *methods, r *Request, prefix wire.RequestPrefix, h 
 	if refusal != nil {
 		return errors.Join(refusal, w.decoder.Skip(h, body))
 	}
-	if prefix.Kwargs || r.Attr {
+	switch {
+	case r.Attr:
+		codecs = []*wire.Codec{} // exactly none
+	case prefix.Kwargs: // some arguments, whose types are known, and a dynamic map
 		n, err := wire.Count(body)
 		if err != nil {
 			return err
 		}
-		codecs = append([]*wire.Codec(nil), codecs[:min(len(codecs), max(0, n-1))]...)
+		positional := make([]*wire.Codec, max(1, n))
+		copy(positional[:len(positional)-1], codecs)
+		codecs = positional
 	}
 	args, err := w.decoder.Values(h, body, w.reader.Owned(), codecs, nil)
 	if err != nil {
