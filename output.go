@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/workerlink/supervisor/internal/lines"
@@ -71,7 +73,32 @@ func (o *output) close(limit time.Time) {
 
 // text returns the end of the output, fit to be shown, and the fatal trace.
 func (o *output) text() (tail, trace string) {
-	return cleanLines(o.tail.String()), cleanLines(o.trace.String())
+	tail, trace = cleanLines(o.tail.String()), cleanLines(o.trace.String())
+	if trace != "" && !isHeadline(firstLine(trace)) {
+		// The runtime says what a fatal error is before it begins to write the trace.
+		trace = headline(tail) + trace
+	}
+	return tail, trace
+}
+
+var headlines = []string{"fatal error: ", "panic: ", "runtime: ", "unexpected fault address "}
+
+func isHeadline(line string) bool {
+	return slices.ContainsFunc(headlines, func(h string) bool { return strings.HasPrefix(line, h) })
+}
+
+// headline returns the last line of the output that says why a Go program
+// ends, with its line end, or "".
+func headline(tail string) string {
+	all := slices.Collect(strings.Lines(tail))
+	for _, h := range headlines[:2] {
+		for _, line := range slices.Backward(all) {
+			if strings.HasPrefix(line, h) {
+				return line
+			}
+		}
+	}
+	return ""
 }
 
 func cleanLines(s string) string {

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -31,20 +32,27 @@ func openNonblocking(fd int, name string) *os.File {
 	return os.NewFile(uintptr(fd), name)
 }
 
-// SetCrashOutput makes the runtime write the trace of a fatal error to the control socket too, as plain text. What does not
-// fit into the socket's buffer is lost, so the host should read.
+// crashPatience is how long a dying worker waits, with each piece of its trace, for a host that does not read.
+const crashPatience = time.Second
+
+// SetCrashOutput makes the runtime write the trace of a fatal error to the control socket too, as plain text. The runtime
+// writes it in very many small pieces and drops what does not fit, so the socket blocks from now on, which all duplicates of
+// the descriptor share, but not for ever; the other side should read.
 func (w *Worker) SetCrashOutput() error {
 	fd, err := unix.FcntlInt(controlFd, unix.F_DUPFD_CLOEXEC, firstFileFd)
 	if err != nil {
 		return fmt.Errorf("proc: crash output: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "crash")
-	defer func() { _ = f.Close() }()
+	defer f.Close()
+	patience := unix.NsecToTimeval(int64(crashPatience))
+	if err := unix.SetsockoptTimeval(controlFd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &patience); err != nil {
+		return fmt.Errorf("proc: crash output: %w", err)
+	}
 	if err := debug.SetCrashOutput(f, debug.CrashOptions{}); err != nil {
 		return fmt.Errorf("proc: crash output: %w", err)
 	}
-	// It makes its file blocking, which all duplicates of the descriptor share.
-	if err := unix.SetNonblock(controlFd, true); err != nil {
+	if err := unix.SetNonblock(controlFd, false); err != nil {
 		return fmt.Errorf("proc: crash output: %w", err)
 	}
 	return nil
