@@ -149,15 +149,18 @@ func (c *call) submit(life *Life) (accepted bool, err error) {
 // The arguments are the caller's again when Send returns, but a goroutine child
 // without [WithCopy] works on the same memory. From a handler to its own child
 // it does not wait.
-func (s *Supervisor) Send(ctx context.Context, p SendPayload) error { return s.send(ctx, p, true) }
+func (s *Supervisor) Send(ctx context.Context, p SendPayload) error {
+	return s.send(ctx, p, true, nil)
+}
 
 // TrySend is Send that never waits: without room, or between two lives of the
 // child, it returns [ErrBusy].
 func (s *Supervisor) TrySend(p SendPayload) error {
-	return s.send(context.Background(), p, false)
+	return s.send(context.Background(), p, false, nil)
 }
 
-func (s *Supervisor) send(ctx context.Context, p SendPayload, wait bool) error {
+// send is Send; the reply goes to gather, if there is one.
+func (s *Supervisor) send(ctx context.Context, p SendPayload, wait bool, gather *inbox.Gather[RecvPayload]) error {
 	if p.ReqID == "" {
 		return p.refused(fmt.Errorf("%w: empty ReqID", ErrBadArgs))
 	}
@@ -170,11 +173,20 @@ func (s *Supervisor) send(ctx context.Context, p SendPayload, wait bool) error {
 		return p.refused(inboxError(err))
 	}
 	c.sink = inboxSink{entry}
-	if err := c.start(ctx, wait); err != nil {
-		entry.Drop()
-		return p.refused(err)
+	if gather != nil {
+		err = gather.Add(p.ReqID) // before anything is sent, so that nobody else gets the reply
 	}
-	return nil
+	if err == nil {
+		err = c.start(ctx, wait)
+	}
+	if err == nil {
+		return nil
+	}
+	entry.Drop()
+	if gather != nil {
+		gather.Forget(p.ReqID)
+	}
+	return p.refused(inboxError(err))
 }
 
 // inboxError maps those of the inbox's refusals that are not ours already.

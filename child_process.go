@@ -76,7 +76,7 @@ func (c *processChild) prepare(r *Request) (size int64, err error) {
 		if m.all[r.method].err != nil {
 			return 0, m.all[r.method].err
 		}
-		codecs = m.all[r.method].in
+		codecs = m.all[r.method].codecs(len(r.Args))
 	}
 	vals := r.Args
 	if r.Attr {
@@ -169,16 +169,28 @@ var notInherited = []string{"NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN
 // cleanEnv is what a worker with CleanEnv still gets.
 var cleanEnv = []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR"}
 
+// workerEnv is a worker's environment. What p adds wins, and its last word at
+// that: of two entries a program would see the first.
 func workerEnv(host []string, p *Proc) []string {
-	env := make([]string, 0, len(host)+len(p.Env))
+	var env []string
+	seen := make(map[string]bool)
+	add := func(kv string) {
+		name, _, _ := strings.Cut(kv, "=")
+		if !seen[name] {
+			seen[name] = true
+			env = append(env, kv)
+		}
+	}
+	for _, kv := range slices.Backward(p.Env) {
+		add(kv)
+	}
 	for _, kv := range host {
 		name, _, _ := strings.Cut(kv, "=")
-		if slices.Contains(notInherited, name) || p.CleanEnv && !slices.Contains(cleanEnv, name) {
-			continue
+		if !slices.Contains(notInherited, name) && (!p.CleanEnv || slices.Contains(cleanEnv, name)) {
+			add(kv)
 		}
-		env = append(env, kv)
 	}
-	return append(env, p.Env...)
+	return env
 }
 
 // killWait is how long the kernel gets to end a process after SIGKILL.

@@ -51,11 +51,11 @@ func (c *threadChild) prepare(r *Request) (size int64, err error) {
 	}
 	in := make([]*wire.Codec, len(r.Args))
 	if r.method >= 0 {
-		m := c.methods.all[r.method]
+		m := &c.methods.all[r.method]
 		if m.err != nil {
 			return 0, m.err
 		}
-		in = m.in
+		in = m.codecs(len(r.Args))
 	}
 	b, err := packSelfContained(in, r.Args)
 	if err != nil {
@@ -109,6 +109,7 @@ type threadLink struct {
 	begin sync.Once
 	mu    sync.Mutex
 	where string // what the orderly end waits for, other than a request: "Close" or ""
+	cut   string // the method that Stop cut off when its time was over
 	err   error
 	done  chan struct{} // closed once err is the life's end
 }
@@ -160,6 +161,11 @@ func (l *threadLink) Stop(ctx context.Context) error {
 		return l.outcome()
 	case <-ctx.Done():
 	}
+	if method, _ := l.runner.busy(); method != "" {
+		l.mu.Lock()
+		l.cut = method
+		l.mu.Unlock()
+	}
 	l.abort()
 	last := time.NewTimer(lastGrace)
 	defer last.Stop()
@@ -199,12 +205,12 @@ func (l *threadLink) abandon() {
 	l.mu.Lock()
 	where := l.where
 	l.mu.Unlock()
-	method, stack := l.runner.stuck()
+	method, goroutine := l.runner.busy()
 	if method == "" {
 		method = where
 	}
 	in := l.life.self
-	l.finish(&StuckError{ProcID: in.ProcID, Name: in.Name, Incarnation: in.Incarnation, Method: method, Stack: stack})
+	l.finish(&StuckError{ProcID: in.ProcID, Name: in.Name, Incarnation: in.Incarnation, Method: method, Stack: goroutineStack(goroutine)})
 }
 
 // finish ends the life; the first end counts.
@@ -223,6 +229,13 @@ func (l *threadLink) outcome() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
+}
+
+// cutOff reports whether Stop had to cut off a request, and its method.
+func (l *threadLink) cutOff() (method string, cut bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cut, l.cut != ""
 }
 
 // Wait returns when the life has ended.

@@ -73,7 +73,8 @@ type eventQueue struct {
 
 	mu      sync.Mutex
 	queue   []Event
-	dropped int64
+	taken   int        // queue[:taken] are handed over
+	dropped int64      // since the last event in the queue
 	drain   *task.Task // nil while idle
 }
 
@@ -104,34 +105,54 @@ func (q *eventQueue) emit(e Event) {
 	e.Time = time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.queue) >= eventQueueLimit {
+	room := eventQueueLimit - (len(q.queue) - q.taken)
+	if room <= 0 || q.dropped > 0 && room == 1 { // that one is for the event about them
 		q.dropped++
 		return
 	}
+	q.reportDroppedLocked()
 	q.queue = append(q.queue, e)
 	if q.drain == nil {
 		q.drain = task.Go(func(context.Context) { q.run() })
 	}
 }
 
+func (q *eventQueue) reportDroppedLocked() {
+	if q.dropped > 0 {
+		q.queue = append(q.queue, Event{Kind: EventDropped, Time: time.Now(), ProcID: -1, N: q.dropped})
+		q.dropped = 0
+	}
+}
+
 func (q *eventQueue) run() {
 	for {
-		q.mu.Lock()
-		batch, dropped := q.queue, q.dropped
-		if len(batch) == 0 && dropped == 0 {
-			q.drain = nil
-			q.mu.Unlock()
+		e, ok := q.next()
+		if !ok {
 			return
 		}
-		q.queue, q.dropped = nil, 0
-		q.mu.Unlock()
-		for _, e := range batch {
-			q.take(e)
-		}
-		if dropped > 0 {
-			q.take(Event{Kind: EventDropped, Time: time.Now(), ProcID: -1, N: dropped})
-		}
+		q.take(e)
 	}
+}
+
+// next returns what is to be handed over next; at the end the drain is over.
+func (q *eventQueue) next() (Event, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.taken == len(q.queue) {
+		q.queue, q.taken = q.queue[:0], 0
+		q.reportDroppedLocked()
+	}
+	if len(q.queue) == 0 {
+		q.queue, q.drain = nil, nil
+		return Event{}, false
+	}
+	e := q.queue[q.taken]
+	q.queue[q.taken] = Event{}
+	q.taken++
+	if q.taken == eventQueueLimit {
+		q.queue, q.taken = append(q.queue[:0], q.queue[q.taken:]...), 0
+	}
+	return e, true
 }
 
 // settle waits until the events so far are handed over, but not longer than d:

@@ -25,7 +25,8 @@ type generation struct {
 
 	mu       sync.Mutex
 	err      error         // why it ended; nil for an orderly end
-	left     []*StuckError // what did not stop, or had to be killed
+	stuck    []*StuckError // what could not be ended
+	killed   []*StuckError // what had to be killed because the time was over
 	unfollow func() bool   // stops following StartLink's ctx
 	stopping *task.Task    // runs the teardown
 }
@@ -108,11 +109,14 @@ func (g *generation) teardown() {
 	var wg sync.WaitGroup
 	for _, sl := range g.sup.children() {
 		wg.Go(func() {
-			err := sl.stop(g.force, ErrClosed)
-			if stuck, ok := errors.AsType[*StuckError](err); ok {
-				g.mu.Lock()
-				g.left = append(g.left, stuck)
-				g.mu.Unlock()
+			stuck, killed := sl.stop(g.force, ErrClosed)
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if stuck != nil {
+				g.stuck = append(g.stuck, stuck)
+			}
+			if killed != nil {
+				g.killed = append(g.killed, killed)
 			}
 		})
 	}
@@ -139,21 +143,26 @@ func (g *generation) awaitKilled() {
 	for _, sl := range g.sup.children() {
 		if stuck := sl.unfinished(); stuck != nil {
 			g.mu.Lock()
-			g.left = append(g.left, stuck)
+			g.stuck = append(g.stuck, stuck)
 			g.mu.Unlock()
 		}
 	}
 }
 
-func (g *generation) unstopped(first error) error {
+// unstopped is nil if everything stopped in time. After a time-out it names what
+// had to be killed, too.
+func (g *generation) unstopped(timeout error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	errs := []error{first}
-	for _, stuck := range g.left {
-		errs = append(errs, stuck)
+	var errs []error
+	if timeout != nil {
+		errs = append(errs, timeout)
+		for _, killed := range g.killed {
+			errs = append(errs, killed)
+		}
 	}
-	if len(errs) == 1 {
-		return first
+	for _, stuck := range g.stuck {
+		errs = append(errs, stuck)
 	}
 	return errors.Join(errs...)
 }

@@ -28,9 +28,22 @@ type methods struct {
 // method is one of them.
 type method struct {
 	*dispatch.Method
-	in  []*wire.Codec // nil entry: dynamic
-	out *wire.Codec   // nil: no result, or one of unknown type
-	err error         // why its values cannot cross the pipe
+	in   []*wire.Codec // of a variadic method without the tail
+	tail *wire.Codec   // of each argument of a variadic method's tail
+	out  *wire.Codec   // nil: no result, or one of unknown type
+	err  error         // why its values cannot cross the pipe
+}
+
+// codecs are those of n arguments, of which the variadic ones stand one by one.
+func (m *method) codecs(n int) []*wire.Codec {
+	if m.tail == nil || n <= len(m.in) {
+		return m.in
+	}
+	all := make([]*wire.Codec, n)
+	for i := copy(all, m.in); i < n; i++ {
+		all[i] = m.tail
+	}
+	return all
 }
 
 func newMethods(table *dispatch.Table) *methods {
@@ -48,12 +61,20 @@ func newMethods(table *dispatch.Table) *methods {
 func newMethod(dm *dispatch.Method) method {
 	m := method{Method: dm}
 	for i, in := range dm.In {
+		tail := dm.Variadic && i == len(dm.In)-1
+		if tail {
+			in = in.Elem()
+		}
 		codec, err := wire.CodecOf(in, types)
 		if err != nil {
 			m.err = fmt.Errorf("parameter %d of %s: %w", i+1, dm.Name, err)
 			return m
 		}
-		m.in = append(m.in, codec)
+		if tail {
+			m.tail = codec
+		} else {
+			m.in = append(m.in, codec)
+		}
 	}
 	if dm.Out != nil {
 		codec, err := wire.CodecOf(dm.Out, types)

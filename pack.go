@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -42,10 +43,14 @@ type rawValue struct{ raw *wire.Raw }
 
 func (r *rawValue) decode(t reflect.Type) (any, error) {
 	v, err := r.raw.Decode(t)
-	if err != nil {
+	switch {
+	case err == nil:
+		return v, nil
+	case errors.Is(err, ErrDecode):
 		return nil, fmt.Errorf("%w: into %v", err, t)
+	default: // t itself is at fault
+		return nil, fmt.Errorf("%w: into %v: %s", ErrDecode, t, bare(err))
 	}
-	return v, nil
 }
 
 func (r *rawValue) String() string {

@@ -124,6 +124,26 @@ func (l *processLink) take(num uint64) *Request {
 	return r
 }
 
+// cutOff reports whether Stop had to kill the worker, and the method of the
+// request that waits longest for its answer.
+func (l *processLink) cutOff() (method string, cut bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.killedBy != tooSlow {
+		return "", false
+	}
+	var oldest *Request
+	for _, r := range l.pending {
+		if oldest == nil || r.Num < oldest.Num {
+			oldest = r
+		}
+	}
+	if oldest == nil {
+		return "", true
+	}
+	return oldest.Method, true
+}
+
 // cancelRequest tells the worker that nobody waits for r any more. Its answer
 // is still expected, and dropped when it comes.
 func (l *processLink) cancelRequest(r *Request) {
@@ -260,6 +280,9 @@ func (l *processLink) later(r *Request, v verdict, decode func() (any, error)) {
 	})
 }
 
+// tooSlow is why Stop kills.
+const tooSlow = "it did not stop in time"
+
 // Stop sends the stop message and escalates: SIGTERM to the group after the
 // grace, SIGKILL when ctx ends.
 func (l *processLink) Stop(ctx context.Context) error {
@@ -272,7 +295,7 @@ func (l *processLink) Stop(ctx context.Context) error {
 		return l.outcome()
 	case <-ctx.Done():
 	}
-	l.kill("it did not stop in time")
+	l.kill(tooSlow)
 	l.awaitDone(killWait)
 	return l.outcome()
 }

@@ -178,14 +178,7 @@ func (w *Waiting) Send(p SendPayload) error {
 	if w.end != nil {
 		return p.refused(w.end)
 	}
-	if err := w.gather.Add(p.ReqID); err != nil {
-		return p.refused(inboxError(err))
-	}
-	if err := w.sup.Send(w.ctx, p); err != nil {
-		w.gather.Forget(p.ReqID)
-		return err
-	}
-	return nil
+	return w.sup.send(w.ctx, p, true, w.gather)
 }
 
 // Add awaits the replies to further requests, whether they were sent or will

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"reflect"
 	"sync"
@@ -131,9 +132,16 @@ func RegisterErrorType[E error](name string) {
 	r.byName[name] = &errorType{t: t, codec: sync.OnceValues(func() (*wire.Codec, error) { return wire.CodecOf(t, types) })}
 }
 
+// all returns the sentinels by name, in a map that is the caller's.
+func (r *registeredErrors) all() map[string]error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return maps.Clone(r.sentinels)
+}
+
 // sentinel returns the name of err if it is registered itself.
 func (r *registeredErrors) sentinel(err error) (string, bool) {
-	if !reflect.TypeOf(err).Comparable() {
+	if !reflect.ValueOf(err).Comparable() { // of a type that can be compared, it may still hold what cannot
 		return "", false
 	}
 	r.mu.RLock()

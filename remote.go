@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/workerlink/supervisor/internal/wire"
 )
@@ -42,15 +44,41 @@ func errorNode(err error, depth int) (wire.ErrorNode, bool) {
 	node := wire.ErrorNode{Text: errorText(err), Type: wire.TypeText(t)}
 	if name, ok := knownErrors.sentinel(err); ok {
 		node.Name = name
-	} else if name, et, ok := knownErrors.typeOf(err); ok {
+		return node, true
+	}
+	if name, et, ok := knownErrors.typeOf(err); ok {
 		if data, err := et.encode(err); err == nil {
 			node.Name, node.Data = name, data
 		}
 	}
-	if depth < maxErrorDepth && (node.Name == "" || node.Data != nil) {
-		node.Kids = registeredKids(unwrapped(err), depth)
+	if depth < maxErrorDepth {
+		node.Kids = append(registeredKids(unwrapped(err), depth), claimed(err)...)
 	}
 	return node, node.Name != "" || len(node.Kids) > 0
+}
+
+// claimed are the sentinels that err says it is by a method Is, such as
+// fs.ErrNotExist for a syscall.ENOENT.
+func claimed(err error) (nodes []wire.ErrorNode) {
+	e, ok := err.(interface{ Is(error) bool }) //nolint:errorlint // of this error itself
+	if !ok {
+		return nil
+	}
+	for name, sentinel := range knownErrors.all() {
+		safely(func() {
+			if e.Is(sentinel) {
+				nodes = append(nodes, wire.ErrorNode{Text: sentinel.Error(), Type: wire.TypeText(reflect.TypeOf(sentinel)), Name: name})
+			}
+		})
+	}
+	slices.SortFunc(nodes, func(a, b wire.ErrorNode) int { return strings.Compare(a.Name, b.Name) })
+	return nodes
+}
+
+// safely runs a method of a user's error; if that panics it has said nothing.
+func safely(f func()) {
+	defer func() { _ = recover() }()
+	f()
 }
 
 func registeredKids(errs []error, depth int) []wire.ErrorNode {
@@ -66,15 +94,16 @@ func registeredKids(errs []error, depth int) []wire.ErrorNode {
 	return kids
 }
 
-func unwrapped(err error) []error {
-	switch e := err.(type) { //nolint:errorlint // this is the unwrapping
-	case interface{ Unwrap() error }:
-		return []error{e.Unwrap()}
-	case interface{ Unwrap() []error }:
-		return e.Unwrap()
-	default:
-		return nil
-	}
+func unwrapped(err error) (inner []error) {
+	safely(func() {
+		switch e := err.(type) { //nolint:errorlint // this is the unwrapping
+		case interface{ Unwrap() error }:
+			inner = []error{e.Unwrap()}
+		case interface{ Unwrap() []error }:
+			inner = e.Unwrap()
+		}
+	})
+	return inner
 }
 
 // errorText is err's text; an Error method that panics costs its text only.
@@ -162,7 +191,9 @@ func rebuilt(n wire.ErrorNode) error {
 func missing(e error, errs []error) []error {
 	var rest []error
 	for _, err := range errs {
-		if !errors.Is(e, err) {
+		there := false
+		safely(func() { there = errors.Is(e, err) })
+		if !there {
 			rest = append(rest, err)
 		}
 	}

@@ -67,7 +67,7 @@ type replier interface {
 
 // Context returns the request's own context: it carries [Self] and the
 // deadline, and ends with the verdict, whoever gave it.
-func (r *Request) Context() context.Context { return r.scope.context(r.deadline) }
+func (r *Request) Context() context.Context { return r.scope.context(r.Num, r.deadline) }
 
 // scope is a request's context, made only if somebody wants it.
 type scope struct {
@@ -81,11 +81,13 @@ type scope struct {
 	free   context.CancelFunc // releases the deadline's timer
 }
 
-func (s *scope) context(deadline time.Time) context.Context {
+func (s *scope) context(num uint64, deadline time.Time) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ctx == nil {
-		base := context.WithValue(context.Background(), selfKey{}, s.self)
+		in := *s.self
+		in.Request = num
+		base := context.WithValue(context.Background(), selfKey{}, &in)
 		if !deadline.IsZero() {
 			base, s.free = context.WithDeadlineCause(base, deadline, ErrTimeout)
 		}

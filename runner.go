@@ -251,16 +251,14 @@ func (r *runner) abort(cause error) (unstarted []*Request) {
 	return unstarted
 }
 
-// stuck describes a request that is running, for whoever cannot wait for it.
-func (r *runner) stuck() (method, stack string) {
+// busy returns the method of a request that is running, and its goroutine.
+func (r *runner) busy() (method, goroutine string) {
 	r.mu.Lock()
-	var id string
+	defer r.mu.Unlock()
 	for _, l := range r.lanes {
 		if l.current != nil {
-			method, id = l.current.Method, l.id
-			break
+			return l.current.Method, l.id
 		}
 	}
-	r.mu.Unlock()
-	return method, goroutineStack(id)
+	return "", ""
 }

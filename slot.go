@@ -353,47 +353,61 @@ func (s *slot) stopContext(ctx context.Context) (context.Context, context.Cancel
 }
 
 // stop ends the child for good: no further life, requests get cause. It
-// returns when the keeper has ended, with a *StuckError if the last life could
-// not be ended, or had to be killed because ctx ended first.
-func (s *slot) stop(ctx context.Context, cause error) error {
+// returns when the keeper has ended: with stuck if the last life could not be
+// ended, with killed if it was killed because ctx ended first.
+func (s *slot) stop(ctx context.Context, cause error) (stuck, killed *StuckError) {
 	s.gate.shut(cause)
 	s.mu.Lock()
 	keeper := s.keeper
 	if keeper == nil || s.state == StateIdle {
 		s.mu.Unlock()
-		return nil
+		return nil, nil
 	}
 	if s.state == StateEnded {
 		s.err = nil
 		s.becomeLocked(StateIdle)
 		s.mu.Unlock()
 		keeper.Wait()
-		return nil
+		return nil, nil
 	}
 	life := s.life
-	live := s.state == StateUp || s.state == StateStopping
+	live := life != nil && (s.state == StateUp || s.state == StateStopping)
 	if s.state != StateStopping {
 		s.becomeLocked(StateStopping)
 	}
 	s.cancel()
 	s.mu.Unlock()
-	var killed error
-	if live && life != nil {
-		method, open := life.oldest()
+	var method string
+	var open int
+	if live {
+		method, open = life.oldest()
 		limit, cancel := s.stopContext(ctx)
 		_ = life.link.Stop(limit) // the keeper gets the same from Wait
 		cancel()
-		if ctx.Err() != nil && open > 0 {
-			killed = &StuckError{ProcID: s.id, Name: s.cfg.name, Incarnation: life.Incarnation(), Method: method}
-		}
 	}
 	keeper.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if stuck, ok := errors.AsType[*StuckError](s.err); ok {
-		return stuck
+		return stuck, nil
 	}
-	return killed
+	if !live || ctx.Err() == nil {
+		return nil, nil
+	}
+	cut := open > 0
+	if l, ok := life.link.(cutter); ok {
+		method, cut = l.cutOff()
+	}
+	if !cut {
+		return nil, nil
+	}
+	return nil, &StuckError{ProcID: s.id, Name: s.cfg.name, Incarnation: life.Incarnation(), Method: method}
+}
+
+// cutter is a link that knows whether Stop had to cut it off in its work, and
+// in which method.
+type cutter interface {
+	cutOff() (method string, cut bool)
 }
 
 // restart ends the life that is up, if there is one, and returns when a later

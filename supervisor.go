@@ -128,7 +128,7 @@ func (s *Supervisor) add(ctx context.Context, cfg childConfig, child func(*slot)
 		}
 		if err := sl.awaitUp(ctx, 0); err != nil {
 			s.forget(sl)
-			_ = sl.stop(alreadyEnded, ErrNoSuchChild) // its first life never was up
+			sl.stop(alreadyEnded, ErrNoSuchChild)
 			return -1, err
 		}
 		return sl.id, nil
@@ -318,7 +318,15 @@ func (s *Supervisor) Unregister(ctx context.Context, id int) error {
 		return err
 	}
 	s.forget(sl)
-	return sl.stop(ctx, ErrClosed)
+	stuck, killed := sl.stop(ctx, ErrClosed)
+	switch {
+	case stuck != nil:
+		return stuck
+	case killed != nil:
+		return fmt.Errorf("%w: %w", ErrTimeout, killed)
+	default:
+		return nil
+	}
 }
 
 // current returns the generation that takes requests.

@@ -22,8 +22,7 @@ func (w *worker) request(h wire.Header, body []byte) error {
 		return err
 	}
 	r := &Request{Num: h.Request, Attr: prefix.Attr, method: int(h.Method), Method: prefix.Name}
-	r.scope.self = &self{Info: w.self.Info}
-	r.scope.self.Request = r.Num
+	r.scope.self = w.self
 	if prefix.HasDeadline {
 		r.deadline = time.Now().Add(prefix.Remaining)
 	}
@@ -49,6 +48,10 @@ func (w *worker) request(h wire.Header, body []byte) error {
 
 // arguments decodes and checks what the host sent for r.
 func (w *worker) arguments(m *methods, r *Request, prefix wire.RequestPrefix, h wire.Header, body []byte) error {
+	n, err := wire.Count(body)
+	if err != nil {
+		return err
+	}
 	var refusal error
 	var codecs []*wire.Codec
 	switch {
@@ -67,7 +70,7 @@ func (w *worker) arguments(m *methods, r *Request, prefix wire.RequestPrefix, h 
 	default:
 		r.Method = m.all[r.method].Name
 		refusal = m.all[r.method].err
-		codecs = m.all[r.method].in
+		codecs = m.all[r.method].codecs(n)
 	}
 	if refusal != nil {
 		return errors.Join(refusal, w.decoder.Skip(h, body))
@@ -76,10 +79,6 @@ func (w *worker) arguments(m *methods, r *Request, prefix wire.RequestPrefix, h 
 	case r.Attr:
 		codecs = []*wire.Codec{} // exactly none
 	case prefix.Kwargs: // some arguments, whose types are known, and a dynamic map
-		n, err := wire.Count(body)
-		if err != nil {
-			return err
-		}
 		positional := make([]*wire.Codec, max(1, n))
 		copy(positional[:len(positional)-1], codecs)
 		codecs = positional

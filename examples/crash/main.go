@@ -39,7 +39,7 @@ func main() {
 	fmt.Println(err)
 	if exit, ok := errors.AsType[*supervisor.ExitError](err); ok { // it has the Go runtime's trace
 		for line := range strings.Lines(exit.Trace) {
-			if strings.HasPrefix(line, "main.") {
+			if strings.Contains(line, ".(*Model).") {
 				fmt.Print("the trace names ", line)
 				break
 			}

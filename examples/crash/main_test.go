@@ -29,6 +29,6 @@ func TestCrash(t *testing.T) {
 	require.NoError(t, err, "running the program: %s", out)
 	require.Contains(t, string(out), "exited with code 2: ", "the error that the call returns")
 	require.Contains(t, string(out), "fatal error: ", "the error says what the Go runtime says first")
-	require.Contains(t, string(out), "the trace names main.(*Model).Train", "the place of the fault")
+	require.Contains(t, string(out), ".(*Model).Train(", "the place of the fault")
 	require.Contains(t, string(out), "the next call works: 10", "the call after the crash")
 }

@@ -83,10 +83,14 @@ func startHangs(t *testing.T, k Kind) {
 	r := newRig(t, k)
 	job := r.job()
 	job.Mode = Hangs
-	id := r.register(t, job, supervisor.WithStartTimeout(100*time.Millisecond))
+	limit := 100 * time.Millisecond
+	if k.Can.Process {
+		limit = time.Second * testkit.Slowdown // enough to get as far as the factory
+	}
+	id := r.register(t, job, supervisor.WithStartTimeout(limit))
 	began := time.Now()
 	err := r.sup.StartLink(r.ctx)
-	require.Less(t, time.Since(began), 2*prompt*testkit.Slowdown, "time of the start")
+	require.Less(t, time.Since(began), limit+prompt*testkit.Slowdown, "time of the start")
 	startError(t, err, id, "")
 	require.ErrorIs(t, err, supervisor.ErrTimeout)
 	v := r.gate.next(t)
