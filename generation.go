@@ -1,8 +1,10 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -157,6 +159,9 @@ func (g *generation) unstopped(timeout error) error {
 	var errs []error
 	if timeout != nil {
 		errs = append(errs, timeout)
+		slices.SortFunc(g.killed, func(a, b *StuckError) int { // those at work first
+			return cmp.Or(cmp.Compare(len(b.Method), 0)-cmp.Compare(len(a.Method), 0), a.ProcID-b.ProcID)
+		})
 		for _, killed := range g.killed {
 			errs = append(errs, killed)
 		}

@@ -19,11 +19,22 @@ type closer struct {
 	release chan struct{} // lets Deaf return
 	hold    chan struct{} // lets Close return; nil: at once
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	closerNotes
+}
+
+// closerNotes is what a closer has seen.
+type closerNotes struct {
 	ctxEnd time.Duration
 	cause  error
 	closed time.Duration
 	closes int
+}
+
+func (c *closer) notes() closerNotes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closerNotes
 }
 
 func newCloser() *closer { return &closer{made: time.Now(), release: make(chan struct{})} }
@@ -85,7 +96,7 @@ func TestShutdownDrains(t *testing.T) {
 		shutdown(t, sup)
 		require.Equal(t, 3*time.Second, time.Since(began), "time of Shutdown")
 		require.ErrorIs(t, <-refused, supervisor.ErrClosed, "Send during Shutdown")
-		require.Equal(t, []any{1, 3 * time.Second}, []any{c.closes, c.closed}, "calls of Close, and when")
+		require.Equal(t, []any{1, 3 * time.Second}, []any{c.notes().closes, c.notes().closed}, "calls of Close, and when")
 		got, err := sup.RecvAll(t.Context(), reqs)
 		require.NoError(t, err, "RecvAll after Shutdown")
 		require.Equal(t, []string{"a", "b", "c"}, idsOf(got), "all were answered")
@@ -126,8 +137,8 @@ func TestStopSteps(t *testing.T) {
 				took := time.Since(began)
 				require.GreaterOrEqual(t, took, tt.end, "time of Shutdown")
 				require.LessOrEqual(t, took, tt.end+200*time.Millisecond, "time of Shutdown")
-				require.Equal(t, tt.cancel, c.ctxEnd, "when the handler's context ended")
-				require.ErrorIs(t, c.cause, supervisor.ErrClosed, "its cause")
+				require.Equal(t, tt.cancel, c.notes().ctxEnd, "when the handler's context ended")
+				require.ErrorIs(t, c.notes().cause, supervisor.ErrClosed, "its cause")
 				got, recvErr := sup.RecvAll(t.Context(), reqs, supervisor.IgnoreErr())
 				require.NoError(t, recvErr, "RecvAll after Shutdown")
 				require.ErrorIs(t, got[1].Err, supervisor.ErrClosed, "verdict of what was queued")
@@ -138,7 +149,7 @@ func TestStopSteps(t *testing.T) {
 				if !tt.stuck {
 					require.NoError(t, err, "Shutdown")
 					require.NoError(t, got[0].Err, "verdict of the handler that returned in time")
-					require.Equal(t, 1, c.closes, "calls of Close")
+					require.Equal(t, 1, c.notes().closes, "calls of Close")
 					return
 				}
 				require.NotErrorIs(t, err, supervisor.ErrTimeout, "no ctx of Shutdown has ended")
@@ -172,7 +183,7 @@ func TestStuckClose(t *testing.T) {
 		require.Equal(t, "Close", stuck.Method, "what it is stuck in")
 		close(c.hold)
 		synctest.Wait()
-		require.Equal(t, 1, c.closes, "calls of Close")
+		require.Equal(t, 1, c.notes().closes, "calls of Close")
 	})
 }
 
@@ -192,9 +203,9 @@ func TestShutdownContextEnds(t *testing.T) {
 			require.True(t, namesStuck(err, id, method), "Shutdown names child %d, which was at work in %s: %v", id, method, err)
 		}
 		require.False(t, namesStuck(err, 2, ""), "Shutdown says nothing of the child that was idle")
-		require.Equal(t, time.Second, heeding.ctxEnd, "when the contexts ended")
+		require.Equal(t, time.Second, heeding.notes().ctxEnd, "when the contexts ended")
 		synctest.Wait()
-		require.Equal(t, 1, idle.closes, "calls of the idle child's Close")
+		require.Equal(t, 1, idle.notes().closes, "calls of the idle child's Close")
 		letGo()
 		synctest.Wait()
 		<-sup.Done()
@@ -229,8 +240,8 @@ func TestCloseOfBusyChild(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, sup.Close(), "Close: the child is gone")
 		require.Zero(t, time.Since(began), "time of Close")
-		require.ErrorIs(t, c.cause, supervisor.ErrClosed, "cause of the handler's context")
-		require.Equal(t, 1, c.closes, "calls of the object's Close")
+		require.ErrorIs(t, c.notes().cause, supervisor.ErrClosed, "cause of the handler's context")
+		require.Equal(t, 1, c.notes().closes, "calls of the object's Close")
 		require.NoError(t, sup.Close(), "Close again")
 	})
 }
@@ -285,7 +296,7 @@ func TestServe(t *testing.T) {
 				require.Empty(t, served, "Serve waits for the end")
 				tt.end(sup, cancel)
 				require.NoError(t, <-served, "Serve after an orderly end")
-				require.Equal(t, 1, c.closes, "calls of Close: all has stopped when Serve returns")
+				require.Equal(t, 1, c.notes().closes, "calls of Close: all has stopped when Serve returns")
 			})
 		})
 	}
@@ -322,7 +333,7 @@ func TestShutdownIdempotent(t *testing.T) {
 			}
 			all.Wait()
 			shutdown(t, sup)
-			require.Equal(t, generation+1, c.closes, "one teardown a generation")
+			require.Equal(t, generation+1, c.notes().closes, "one teardown a generation")
 			requireRecvOne(t, sup, "a")
 		}
 	})

@@ -48,10 +48,6 @@ func (w *worker) request(h wire.Header, body []byte) error {
 
 // arguments decodes and checks what the host sent for r.
 func (w *worker) arguments(m *methods, r *Request, prefix wire.RequestPrefix, h wire.Header, body []byte) error {
-	n, err := wire.Count(body)
-	if err != nil {
-		return err
-	}
 	var refusal error
 	var codecs []*wire.Codec
 	switch {
@@ -70,18 +66,19 @@ func (w *worker) arguments(m *methods, r *Request, prefix wire.RequestPrefix, h 
 	default:
 		r.Method = m.all[r.method].Name
 		refusal = m.all[r.method].err
-		codecs = m.all[r.method].codecs(n)
+		codecs = m.all[r.method].in
 	}
 	if refusal != nil {
 		return errors.Join(refusal, w.decoder.Skip(h, body))
 	}
-	switch {
-	case r.Attr:
+	if r.Attr {
 		codecs = []*wire.Codec{} // exactly none
-	case prefix.Kwargs: // some arguments, whose types are known, and a dynamic map
-		positional := make([]*wire.Codec, max(1, n))
-		copy(positional[:len(positional)-1], codecs)
-		codecs = positional
+	} else if prefix.Kwargs || r.method >= 0 && m.all[r.method].tail != nil {
+		n, err := wire.Count(body)
+		if err != nil {
+			return err
+		}
+		codecs = varying(m, r, n, prefix.Kwargs)
 	}
 	args, err := w.decoder.Values(h, body, w.reader.Owned(), codecs, nil)
 	if err != nil {
@@ -101,6 +98,19 @@ func (w *worker) arguments(m *methods, r *Request, prefix wire.RequestPrefix, h 
 		return fmt.Errorf("%w: %s takes %d arguments, got %d", ErrBadArgs, r.Method, len(codecs), len(args))
 	}
 	return nil
+}
+
+// varying are the codecs of n values, where their number is not fixed: those of
+// a variadic method, and a dynamic map of keyword arguments at the end.
+func varying(m *methods, r *Request, n int, kwargs bool) []*wire.Codec {
+	if !kwargs {
+		return m.all[r.method].codecs(n)
+	}
+	codecs := make([]*wire.Codec, max(1, n))
+	if r.method >= 0 {
+		copy(codecs[:len(codecs)-1], m.all[r.method].codecs(n-1))
+	}
+	return codecs
 }
 
 func hasDeferred(vals []any) bool {
