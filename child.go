@@ -139,14 +139,17 @@ func (l *Life) end(err error) {
 	}
 }
 
-// withdrawAll gives the calls that are open now the verdict err.
+// withdrawAll gives the calls that are open now the verdict err: the newest
+// first, so that none of them begins because one before it has ended.
 func (l *Life) withdrawAll(err error) {
-	_, n := l.oldest()
-	for range n {
-		c := l.pop()
-		if c == nil {
-			return
-		}
+	l.mu.Lock()
+	var calls []*call
+	for c := l.open.prev; c != &l.open; c = l.open.prev {
+		c.unlink()
+		calls = append(calls, c)
+	}
+	l.mu.Unlock()
+	for _, c := range calls {
 		c.withdraw(err)
 	}
 }

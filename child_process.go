@@ -222,21 +222,21 @@ func (l *processLink) handshake(ctx context.Context, hello wire.Hello) (wire.Rea
 		if err != nil {
 			return wire.Ready{}, err
 		}
-		return wire.Ready{}, &startFailure{fromNode(failed.Node)}
+		return wire.Ready{}, &reportedError{fromNode(failed.Node)}
 	default:
 		return wire.Ready{}, fmt.Errorf("%w: %v frame before the worker was ready", ErrProtocol, h.Kind)
 	}
 }
 
-// startFailure is what the worker itself says about its failed start: the
+// reportedError is what the worker itself says about its failed start: the
 // whole cause, whatever its exit status.
-type startFailure struct{ error }
+type reportedError struct{ error }
 
-func (e *startFailure) Unwrap() error { return e.error }
+func (e *reportedError) Unwrap() error { return e.error }
 
 // failStart ends the process of a start that failed and returns why.
 func (l *processLink) failStart(ctx context.Context, err error) error {
-	if failure, ok := err.(*startFailure); ok { //nolint:errorlint // handshake returns it as it is
+	if failure, ok := err.(*reportedError); ok { //nolint:errorlint // handshake returns it as it is
 		l.expectEnd() // the worker ends by itself
 		l.awaitDone(time.Second)
 		l.kill("its start failed")

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,7 +39,15 @@ var (
 	plainDish = Define("define_internal_test.plainDish", func(context.Context) (dish, error) {
 		return dish{recipe{Name: "plain"}}, nil
 	})
+
+	errNoWater = errors.New("no water")
+	failing    = Define("define_internal_test.failing", func(context.Context) (*dish, error) { return nil, errNoWater })
+	panicking  = Define("define_internal_test.panicking", func(context.Context) (*dish, error) { panic("hot") })
+	noDish   = Define("define_internal_test.missing", func(context.Context) (*dish, error) { return nil, nil })
 )
+
+// definedTwice makes names for a test that may run more than once.
+var definedTwice atomic.Int64
 
 // Types of ready objects: named, not named, and with something that would be lost.
 type (
@@ -172,7 +181,7 @@ func TestDefineTwicePanics(t *testing.T) {
 				f()
 				return ""
 			}
-			defined := "define_internal_test.twice." + name
+			defined := fmt.Sprintf("define_internal_test.twice.%s.%d", name, definedTwice.Add(1))
 			require.Equal(t, "<nil>", panicOf(func() { again(defined) }), "the first time")
 			text := panicOf(func() { Define(defined, empty) })
 			require.Contains(t, text, `supervisor: factory "`+defined+`" is defined twice`, "the second time")
@@ -185,18 +194,17 @@ func TestDefineTwicePanics(t *testing.T) {
 }
 
 func TestFactoryResults(t *testing.T) {
-	broken := errors.New("no water")
 	for _, tt := range []struct {
 		name string
 		spec Spec
 		as   func(err error) bool
 		text string
 	}{
-		{"an error", Define("define_internal_test.error", func(context.Context) (*dish, error) { return nil, broken }),
+		{"an error", failing,
 			func(err error) bool { var e *RemoteError; return errors.As(err, &e) && e.Text == "no water" }, "no water"},
-		{"a panic", Define("define_internal_test.panic", func(context.Context) (*dish, error) { panic("hot") }),
+		{"a panic", panicking,
 			func(err error) bool { var e *PanicError; return errors.As(err, &e) && e.Value == "hot" }, "hot"},
-		{"nil without an error", Define("define_internal_test.nil", func(context.Context) (*dish, error) { return nil, nil }),
+		{"nil without an error", noDish,
 			func(error) bool { return true }, "returned nil"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -141,10 +141,11 @@ func TestNewRefuses(t *testing.T) {
 	require.Nil(t, s.events.take, "nobody listens")
 }
 
+var declared = Declare[int]("options_internal_test.declared")
+
 func TestRegisterRefuses(t *testing.T) {
 	s, err := New(Goroutine)
 	require.NoError(t, err, "New")
-	declared := Declare[int]("options_internal_test.declared")
 	for _, tt := range []struct {
 		name string
 		spec Spec

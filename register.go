@@ -157,8 +157,8 @@ func (r *registeredErrors) typeOf(err error) (string, *errorType, bool) {
 	return name, r.byName[name], ok
 }
 
-func (r *registeredErrors) byWireName(name string) (error, *errorType) {
+func (r *registeredErrors) byWireName(name string) (et *errorType, sentinel error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.sentinels[name], r.byName[name]
+	return r.byName[name], r.sentinels[name]
 }

@@ -60,7 +60,7 @@ func errorNode(err error, depth int) (wire.ErrorNode, bool) {
 // claimed are the sentinels that err says it is by a method Is, such as
 // fs.ErrNotExist for a syscall.ENOENT.
 func claimed(err error) (nodes []wire.ErrorNode) {
-	e, ok := err.(interface{ Is(error) bool }) //nolint:errorlint // of this error itself
+	e, ok := err.(interface{ Is(error) bool })
 	if !ok {
 		return nil
 	}
@@ -147,7 +147,7 @@ func fromNode(n wire.ErrorNode) error {
 	case n.Type == nodePanic:
 		return &PanicError{Value: n.Text, Stack: n.Stack, causes: fromNodes(n.Kids)}
 	case n.Type == nodeLibrary:
-		if is, _ := knownErrors.byWireName(n.Name); is != nil {
+		if _, is := knownErrors.byWireName(n.Name); is != nil {
 			return &libraryError{is: is, text: n.Text}
 		}
 	}
@@ -170,7 +170,7 @@ func fromNodes(nodes []wire.ErrorNode) []error {
 
 // rebuilt is the registered error that n stands for, with what is below it.
 func rebuilt(n wire.ErrorNode) error {
-	sentinel, et := knownErrors.byWireName(n.Name)
+	et, sentinel := knownErrors.byWireName(n.Name)
 	kids := fromNodes(n.Kids)
 	switch {
 	case n.Name == "":

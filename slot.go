@@ -22,6 +22,7 @@ import (
 //	          +----------+-------+--> stopping -> idle
 type State int
 
+// The states of a child.
 const (
 	StateIdle     State = iota // not started, or stopped in order
 	StateStarting              // a life is being started

@@ -128,7 +128,7 @@ func (s *Supervisor) add(ctx context.Context, cfg childConfig, child func(*slot)
 		}
 		if err := sl.awaitUp(ctx, 0); err != nil {
 			s.forget(sl)
-			sl.stop(alreadyEnded, ErrNoSuchChild)
+			_, _ = sl.stop(alreadyEnded, ErrNoSuchChild) // there is nothing to kill
 			return -1, err
 		}
 		return sl.id, nil

@@ -36,11 +36,14 @@ type Sample struct {
 // Rate returns calls in a second.
 func (s Sample) Rate() float64 { return float64(s.Calls) / s.Elapsed.Seconds() }
 
-// each divides a total by the number of calls.
-func (s Sample) each(total float64) float64 { return total / float64(max(1, s.Calls)) }
+// AllocsPerCall returns how often a call allocated in this process.
+func (s Sample) AllocsPerCall() float64 { return float64(s.Allocs) / float64(max(1, s.Calls)) }
 
-// Spread calls each of the load's callers calls times in all, and waits. The
-// error joins those of the callers; each stops at its first.
+// CPUPerCall returns the processor time of a call on both sides, in µs.
+func (s Sample) CPUPerCall() float64 { return s.CPU.Seconds() * 1e6 / float64(max(1, s.Calls)) }
+
+// Spread makes so many calls in all, spread over the callers, and waits for
+// them. The error joins those of the callers; each stops at its first.
 func (l Load) Spread(p Pool, calls int) error {
 	var left atomic.Int64
 	left.Store(int64(calls))
@@ -65,7 +68,7 @@ func (l Load) run(p Pool, another func() bool) error {
 	return errors.Join(errs...)
 }
 
-// Run keeps the load up for about d.
+// Run keeps the load up for about d, after some calls that do not count.
 func (l Load) Run(p Pool, d time.Duration) (Sample, error) {
 	if err := l.Spread(p, 20*l.Callers); err != nil { // warm
 		return Sample{}, err

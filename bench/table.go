@@ -2,58 +2,61 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Markdown returns the results as a table of Markdown, one row for each way.
-// The time of a call is given with its ratio to the first way's, a throughput
-// with its ratio to the second's; brackets hold the least and the greatest.
+// Markdown returns one table for each load, with one row for each way. Times
+// of a call are compared with those of the first way, throughputs with the
+// second's; brackets hold the least and the greatest. Allocations are those of
+// the calling process, processor time includes the workers'.
 func (r Results) Markdown() string {
 	var out strings.Builder
-	head := []string{"way"}
-	for _, l := range r.Loads {
-		if l.Callers == 1 {
-			head = append(head, l.Name+": p50 µs", "× "+r.Ways[0].Name, "p99 µs", "allocs/call", "CPU µs/call")
-		} else {
-			head = append(head, l.Name+": calls/s", "× "+r.Ways[1].Name, "allocs/call", "CPU µs/call")
+	for l, load := range r.Loads {
+		if l > 0 {
+			out.WriteByte('\n')
 		}
-	}
-	row(&out, head)
-	row(&out, slicesOf("---", len(head)))
-	for w, way := range r.Ways {
-		cells := []string{way.Name}
-		for l, load := range r.Loads {
-			cells = append(cells, r.cells(w, l, load)...)
+		columns := r.columns(load)
+		head := []string{load.Name}
+		for _, c := range columns {
+			head = append(head, c.name)
 		}
-		row(&out, cells)
+		row(&out, head)
+		row(&out, slices.Repeat([]string{"---"}, len(head)))
+		for w, way := range r.Ways {
+			cells := []string{way.Name}
+			for _, c := range columns {
+				cells = append(cells, c.figure(w, l).String())
+			}
+			row(&out, cells)
+		}
 	}
 	return out.String()
 }
 
-func (r Results) cells(way, load int, l Load) []string {
-	var cells []string
-	if l.Callers == 1 {
-		p50 := func(s Sample) float64 { return s.P50.Seconds() * 1e6 }
-		p99 := func(s Sample) float64 { return s.P99.Seconds() * 1e6 }
-		cells = append(cells, r.Of(way, load, p50).String(), r.Ratio(way, 0, load, p50).String(), r.Of(way, load, p99).String())
-	} else {
-		cells = append(cells, r.Of(way, load, Sample.Rate).String(), r.Ratio(way, 1, load, Sample.Rate).String())
+type column struct {
+	name   string
+	figure func(way, load int) Figure
+}
+
+func (r Results) columns(load Load) []column {
+	of := func(name string, quantity func(Sample) float64) column {
+		return column{name, func(way, load int) Figure { return r.Of(way, load, quantity) }}
 	}
-	allocs := func(s Sample) float64 { return s.each(float64(s.Allocs)) }
-	cpu := func(s Sample) float64 { return s.each(s.CPU.Seconds() * 1e6) }
-	return append(cells, r.Of(way, load, allocs).String(), r.Of(way, load, cpu).String())
+	ratio := func(to int, quantity func(Sample) float64) column {
+		return column{"× " + r.Ways[to].Name, func(way, load int) Figure { return r.Ratio(way, to, load, quantity) }}
+	}
+	costs := []column{of("allocs/call", Sample.AllocsPerCall), of("CPU µs/call", Sample.CPUPerCall)}
+	if load.Callers > 1 {
+		return append([]column{of("calls/s", Sample.Rate), ratio(1, Sample.Rate)}, costs...)
+	}
+	p50 := func(s Sample) float64 { return s.P50.Seconds() * 1e6 }
+	p99 := func(s Sample) float64 { return s.P99.Seconds() * 1e6 }
+	return append([]column{of("p50 µs", p50), ratio(0, p50), ratio(1, p50), of("p99 µs", p99)}, costs...)
 }
 
 func row(out *strings.Builder, cells []string) {
 	fmt.Fprintf(out, "| %s |\n", strings.Join(cells, " | "))
-}
-
-func slicesOf(cell string, n int) []string {
-	cells := make([]string, n)
-	for i := range cells {
-		cells[i] = cell
-	}
-	return cells
 }
 
 // String returns the figure with three digits.
@@ -67,6 +70,8 @@ func digits(v float64) string {
 		return fmt.Sprintf("%.3gM", v/1e6)
 	case v >= 999.5:
 		return fmt.Sprintf("%.0fk", v/1e3)
+	case v < 0.001:
+		return "0"
 	default:
 		return fmt.Sprintf("%.3g", v)
 	}
