@@ -130,6 +130,9 @@ func (c *call) submit(life *Life) (accepted bool, err error) {
 	err = errEnding
 	if life.add(c) {
 		if err = life.link.Submit(&c.Request); err == nil {
+			if c.done.Load() { // withdrawn on the way, perhaps before the link knew of it
+				c.tellWithdrawn()
+			}
 			return true, nil
 		}
 		if !life.remove(c) {
@@ -209,10 +212,11 @@ type inboxSink struct{ entry *inbox.Entry[RecvPayload] }
 
 func (k inboxSink) deliver(c *call) { k.entry.Deliver(c.reply) }
 
-// doSink wakes a waiting Do.
+// doSink wakes a waiting Do. It has room for the one verdict, and Do takes it,
+// so it can be used again.
 type doSink chan struct{}
 
-func (k doSink) deliver(*call) { close(k) }
+func (k doSink) deliver(*call) { k <- struct{}{} }
 
 // Do sends a request and waits for its reply. ctx is the request's own: it
 // bounds waiting for room and for the reply, its deadline and its cancel reach
@@ -231,7 +235,11 @@ func (s *Supervisor) do(ctx context.Context, p *SendPayload, attr bool) (RecvPay
 	if err != nil {
 		return failed(err)
 	}
-	done := make(doSink)
+	done, ok := s.waits.Get().(doSink)
+	if !ok {
+		done = make(doSink, 1)
+	}
+	defer s.waits.Put(done)
 	c.sink = done
 	if err := c.start(ctx, true); err != nil {
 		return failed(p.refused(err))
@@ -240,7 +248,7 @@ func (s *Supervisor) do(ctx context.Context, p *SendPayload, attr bool) (RecvPay
 	case <-done:
 	case <-ctx.Done():
 		c.withdraw(future.Cause(ctx))
-		<-done // closed by whoever gave the verdict: at once
+		<-done // filled by whoever gave the verdict: at once
 	}
 	return c.reply, c.reply.Err
 }

@@ -221,12 +221,16 @@ func (c *call) withdraw(err error) bool {
 	if !c.settle(verdict{err: err}) {
 		return false
 	}
+	c.tellWithdrawn()
+	return true
+}
+
+func (c *call) tellWithdrawn() {
 	if l := c.life.Load(); l != nil {
 		if link, ok := l.link.(canceler); ok {
-			link.cancelRequest(&c.Request)
+			link.cancelRequest(&c.Request) // does nothing if it is answered
 		}
 	}
-	return true
 }
 
 // failure is the verdict err in full.

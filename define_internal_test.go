@@ -43,7 +43,7 @@ var (
 	errNoWater = errors.New("no water")
 	failing    = Define("define_internal_test.failing", func(context.Context) (*dish, error) { return nil, errNoWater })
 	panicking  = Define("define_internal_test.panicking", func(context.Context) (*dish, error) { panic("hot") })
-	noDish   = Define("define_internal_test.missing", func(context.Context) (*dish, error) { return nil, nil })
+	noDish     = Define("define_internal_test.missing", func(context.Context) (*dish, error) { return nil, nil })
 )
 
 // definedTwice makes names for a test that may run more than once.
@@ -200,12 +200,18 @@ func TestFactoryResults(t *testing.T) {
 		as   func(err error) bool
 		text string
 	}{
-		{"an error", failing,
-			func(err error) bool { var e *RemoteError; return errors.As(err, &e) && e.Text == "no water" }, "no water"},
-		{"a panic", panicking,
-			func(err error) bool { var e *PanicError; return errors.As(err, &e) && e.Value == "hot" }, "hot"},
-		{"nil without an error", noDish,
-			func(error) bool { return true }, "returned nil"},
+		{
+			"an error", failing,
+			func(err error) bool { var e *RemoteError; return errors.As(err, &e) && e.Text == "no water" }, "no water",
+		},
+		{
+			"a panic", panicking,
+			func(err error) bool { var e *PanicError; return errors.As(err, &e) && e.Value == "hot" }, "hot",
+		},
+		{
+			"nil without an error", noDish,
+			func(error) bool { return true }, "returned nil",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := New(Goroutine)

@@ -129,9 +129,15 @@ func TestLogLevelsAreHeeded(t *testing.T) {
 func TestSlogCoreIsAZapCore(t *testing.T) {
 	var out bytes.Buffer
 	core := slogCore{handler: slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})}
-	logger := zap.New(core).Named("n").With(zap.String("a", "1"))
-	logger.With(zap.Int("b", 2)).Debug("hello", zap.Bool("c", true))
-	logger.Warn("again")
+	logger := core.With([]zapcore.Field{zap.String("a", "1")})
+	write := func(to zapcore.Core, e zapcore.Entry, fields ...zapcore.Field) {
+		if ce := to.Check(e, nil); ce != nil {
+			ce.Write(fields...)
+		}
+	}
+	write(logger.With([]zapcore.Field{zap.Int("b", 2)}),
+		zapcore.Entry{Level: zapcore.DebugLevel, LoggerName: "n", Message: "hello"}, zap.Bool("c", true))
+	write(logger, zapcore.Entry{Level: zapcore.WarnLevel, LoggerName: "n", Message: "again"})
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Len(t, lines, 2, "lines")
 	require.Contains(t, lines[0], `level=DEBUG msg="n: hello" a=1 b=2 c=true`, "a derived logger")

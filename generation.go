@@ -26,11 +26,16 @@ type generation struct {
 	at atomic.Int32 // the phase; changed under mu
 
 	mu       sync.Mutex
-	err      error         // why it ended; nil for an orderly end
-	stuck    []*StuckError // what could not be ended
-	killed   []*StuckError // what had to be killed because the time was over
-	unfollow func() bool   // stops following StartLink's ctx
-	stopping *task.Task    // runs the teardown
+	err      error // why it ended; nil for an orderly end
+	left     leftovers
+	unfollow func() bool // stops following StartLink's ctx
+	stopping *task.Task  // runs the teardown
+}
+
+// leftovers are the children that did not stop by themselves in time.
+type leftovers struct {
+	stuck  []*StuckError // could not be ended
+	killed []*StuckError // had to be killed because the time was over
 }
 
 // phase of a generation: unstarted -> starting -> running -> closing -> closed;
@@ -115,10 +120,10 @@ func (g *generation) teardown() {
 			g.mu.Lock()
 			defer g.mu.Unlock()
 			if stuck != nil {
-				g.stuck = append(g.stuck, stuck)
+				g.left.stuck = append(g.left.stuck, stuck)
 			}
 			if killed != nil {
-				g.killed = append(g.killed, killed)
+				g.left.killed = append(g.left.killed, killed)
 			}
 		})
 	}
@@ -145,7 +150,7 @@ func (g *generation) awaitKilled() {
 	for _, sl := range g.sup.children() {
 		if stuck := sl.unfinished(); stuck != nil {
 			g.mu.Lock()
-			g.stuck = append(g.stuck, stuck)
+			g.left.stuck = append(g.left.stuck, stuck)
 			g.mu.Unlock()
 		}
 	}
@@ -159,14 +164,14 @@ func (g *generation) unstopped(timeout error) error {
 	var errs []error
 	if timeout != nil {
 		errs = append(errs, timeout)
-		slices.SortFunc(g.killed, func(a, b *StuckError) int { // those at work first
+		slices.SortFunc(g.left.killed, func(a, b *StuckError) int { // those at work first
 			return cmp.Or(cmp.Compare(len(b.Method), 0)-cmp.Compare(len(a.Method), 0), a.ProcID-b.ProcID)
 		})
-		for _, killed := range g.killed {
+		for _, killed := range g.left.killed {
 			errs = append(errs, killed)
 		}
 	}
-	for _, stuck := range g.stuck {
+	for _, stuck := range g.left.stuck {
 		errs = append(errs, stuck)
 	}
 	return errors.Join(errs...)

@@ -151,10 +151,11 @@ func (m *model) cancel(ids []string) (unknown bool) {
 	return unknown
 }
 
+// restart withdraws the newest requests first, so that none of their handlers begins any more.
 func (m *model) restart(child int) {
 	open := m.queues[child]
-	m.queues[child] = nil // the handlers of none of them begin any more
-	for _, r := range open {
+	m.queues[child] = nil
+	for _, r := range slices.Backward(open) {
 		m.arrived = append(m.arrived, modelReply{r.id, gotRestarted})
 	}
 }

@@ -40,36 +40,52 @@ func TestChildOptionsApply(t *testing.T) {
 		opts     []ChildOption
 		want     func(t *testing.T, c childConfig)
 	}{
-		{name: "the last one wins", opts: []ChildOption{WithName("a"), WithName("b"), Limits{Queue: 1}, Limits{QueueBytes: 7}},
+		{
+			name: "the last one wins", opts: []ChildOption{WithName("a"), WithName("b"), Limits{Queue: 1}, Limits{QueueBytes: 7}},
 			want: func(t *testing.T, c childConfig) {
 				require.Equal(t, "b", c.name, "name")
 				require.Equal(t, []int64{1024, 7}, []int64{int64(c.limits.Queue), c.limits.QueueBytes}, "a struct is replaced as a whole")
-			}},
-		{name: "options come after defaults", defaults: []ChildOption{WithName("a"), WithConcurrency(3)}, opts: []ChildOption{WithName("b")},
+			},
+		},
+		{
+			name: "options come after defaults", defaults: []ChildOption{WithName("a"), WithConcurrency(3)}, opts: []ChildOption{WithName("b")},
 			want: func(t *testing.T, c childConfig) {
 				require.Equal(t, []any{"b", 3}, []any{c.name, c.concurrency}, "name and concurrency")
-			}},
-		{name: "the kind is the supervisor's", kind: Process,
-			want: func(t *testing.T, c childConfig) { require.Equal(t, Process, c.kind, "kind") }},
-		{name: "unless it is given", kind: Process, opts: []ChildOption{WithType(Goroutine)},
-			want: func(t *testing.T, c childConfig) { require.Equal(t, Goroutine, c.kind, "kind") }},
-		{name: "or a default", defaults: []ChildOption{WithType(Process)},
-			want: func(t *testing.T, c childConfig) { require.Equal(t, Process, c.kind, "kind") }},
-		{name: "defaults for processes are left out for a goroutine", kind: Process,
+			},
+		},
+		{
+			name: "the kind is the supervisor's", kind: Process,
+			want: func(t *testing.T, c childConfig) { require.Equal(t, Process, c.kind, "kind") },
+		},
+		{
+			name: "unless it is given", kind: Process, opts: []ChildOption{WithType(Goroutine)},
+			want: func(t *testing.T, c childConfig) { require.Equal(t, Goroutine, c.kind, "kind") },
+		},
+		{
+			name: "or a default", defaults: []ChildOption{WithType(Process)},
+			want: func(t *testing.T, c childConfig) { require.Equal(t, Process, c.kind, "kind") },
+		},
+		{
+			name: "defaults for processes are left out for a goroutine", kind: Process,
 			defaults: []ChildOption{Proc{Dir: "d"}, Limits{Queue: 5, Frame: 1, Line: 2, Tail: 3}}, opts: []ChildOption{WithType(Goroutine)},
 			want: func(t *testing.T, c childConfig) {
 				require.Nil(t, c.proc, "Proc")
 				require.Equal(t, Limits{Queue: 5}.withDefaults(), c.limits, "limits")
-			}},
-		{name: "defaults for goroutines are left out for a process", kind: Process, defaults: []ChildOption{WithCopy()},
-			want: func(t *testing.T, c childConfig) { require.False(t, c.copy, "WithCopy") }},
-		{name: "defaults for both are left out for an outside child", outside: true,
+			},
+		},
+		{
+			name: "defaults for goroutines are left out for a process", kind: Process, defaults: []ChildOption{WithCopy()},
+			want: func(t *testing.T, c childConfig) { require.False(t, c.copy, "WithCopy") },
+		},
+		{
+			name: "defaults for both are left out for an outside child", outside: true,
 			defaults: []ChildOption{Proc{}, WithCopy(), WithTimings(), WithConcurrency(4), WithName("n"), Limits{Queue: 2, Frame: 1}},
 			want: func(t *testing.T, c childConfig) {
 				require.Equal(t, []any{false, false, 1, "n"}, []any{c.copy, c.timings, c.concurrency, c.name}, "copy, timings, concurrency, name")
 				require.Nil(t, c.proc, "Proc")
 				require.Equal(t, Limits{Queue: 2}.withDefaults(), c.limits, "limits")
-			}},
+			},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := newChildConfig(tt.kind, tt.outside, tt.defaults, tt.opts)

@@ -3,7 +3,6 @@ package supervisor_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,7 +120,7 @@ func TestHealthy(t *testing.T) {
 		o.last().die(errDied)
 		synctest.Wait()
 		err = sup.Healthy()
-		require.True(t, errors.Is(err, errDied), "the cause in %v", err)
+		require.ErrorIs(t, err, errDied, "Healthy after the end of a Temporary child")
 		require.ErrorContains(t, err, "patient", "the name of the child")
 	})
 }

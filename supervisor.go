@@ -21,6 +21,7 @@ type Supervisor struct {
 	opts    options
 	events  *eventQueue
 	starter proc.Starter
+	waits   sync.Pool // of doSink
 
 	// Read without the mutex on the way of each request. The slice only grows;
 	// an unregistered child leaves nil.

@@ -95,19 +95,14 @@ type workerState struct {
 	object  any
 	runner  *runner
 	open    map[uint64]*Request // not answered yet, by number
-	early   map[uint64]bool     // cancelled before they arrived: a cancel overtakes a large payload
+	early   uint64              // cancelled while its large payload is arriving, which a cancel overtakes; or 0
 	stopped bool                // the host has announced the end
 }
-
-// maxEarly bounds the early cancels that are remembered; a host has at most
-// one payload under way that they can be about.
-const maxEarly = 1024
 
 func newWorker(in *proc.Worker) (*worker, error) {
 	close(serving)
 	w := &worker{in: in, reader: wire.NewReader(in.Requests, 0), finish: make(chan int, 1)}
 	w.open = make(map[uint64]*Request)
-	w.early = make(map[uint64]bool)
 	var err error
 	w.writer, err = pipe.NewWriter(in.Replies, 0)
 	return w, err

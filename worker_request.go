@@ -33,8 +33,7 @@ func (w *worker) request(h wire.Header, body []byte) error {
 		return nil
 	}
 	w.mu.Lock()
-	cancelled := w.early[r.Num]
-	delete(w.early, r.Num)
+	cancelled := w.early == r.Num
 	w.open[r.Num] = r
 	w.mu.Unlock()
 	if cancelled {
@@ -126,11 +125,8 @@ func hasDeferred(vals []any) bool {
 func (w *worker) cancel(num uint64) {
 	w.mu.Lock()
 	r := w.open[num]
-	if r == nil {
-		if len(w.early) >= maxEarly {
-			clear(w.early)
-		}
-		w.early[num] = true
+	if r == nil && w.reader.UnderWay() == num {
+		w.early = num
 	}
 	w.mu.Unlock()
 	if r != nil {

@@ -76,6 +76,7 @@ func unregisterKills(t *testing.T, k Kind) {
 	var err error
 	testkit.Within(t, prompt, func() { err = r.sup.Unregister(ctx, r.id) })
 	var stuck *supervisor.StuckError
+	require.ErrorIs(t, err, supervisor.ErrTimeout)
 	require.ErrorAs(t, err, &stuck, "what was cut off is named")
 	require.Equal(t, r.id, stuck.ProcID)
 	require.Equal(t, "Hold", stuck.Method)

@@ -42,6 +42,14 @@ func NewReader(r io.Reader, limit int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(r, readBuffer), limit: bounded(limit)}
 }
 
+// UnderWay returns the number of the request whose payload has begun to arrive in pieces and is not whole yet, or 0.
+func (r *Reader) UnderWay() uint64 {
+	if !r.cut {
+		return 0
+	}
+	return r.head.Request
+}
+
 // SetLimit changes the limit for the messages to come.
 func (r *Reader) SetLimit(limit int) { r.limit = bounded(limit) }
 
