@@ -218,13 +218,13 @@ func (w *Waiting) run(g *generation, o *recvOptions) error {
 		if !more {
 			break
 		}
-		for _, i := range w.at[p.ReqID] {
+		places := w.at[p.ReqID]
+		delete(w.at, p.ReqID) // OnReply may send another request of this id
+		for _, i := range places {
 			w.results[i] = p
 		}
-		if p.Err != nil && first == nil && !o.ignoreErr {
-			if _, ours := w.at[p.ReqID]; ours {
-				first = p.Err
-			}
+		if p.Err != nil && first == nil && !o.ignoreErr && places != nil {
+			first = p.Err
 		}
 		if o.onReply != nil {
 			w.nested = w.added[p.ReqID]
