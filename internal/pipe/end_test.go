@@ -91,7 +91,7 @@ func TestCloseAmongSenders(t *testing.T) {
 		if cut { // one has begun whose number is not known
 			count = 1
 		}
-		require.Equal(t, count, len(missing), "accepted requests neither begun nor unsent, in round %d", round)
+		require.Len(t, missing, count, "accepted requests neither begun nor unsent, in round %d", round)
 	}
 }
 

@@ -16,9 +16,13 @@ import (
 func TestFramesArriveInOrder(t *testing.T) {
 	r, w := newPipe(t)
 	const n = 1000
+	bodies := make([]*wire.Body, n)
+	for i := range bodies {
+		bodies[i] = body(t, i)
+	}
 	go func() {
 		for i := range uint64(n) {
-			if err := w.Send(request(i+1), body(t, int(i)), i%3 != 0); err != nil {
+			if err := w.Send(request(i+1), bodies[i], i%3 != 0); err != nil {
 				t.Errorf("Send(%d): %v", i+1, err)
 			}
 		}
