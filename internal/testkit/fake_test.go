@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/workerlink/supervisor/internal/task"
+	"github.com/workerlink/supervisor/internal/testkit"
 )
 
 // fakeTest is a test that may fail without failing the one that looks at it.
@@ -45,6 +47,9 @@ func runFake(t *testing.T, test func(t testing.TB)) []string {
 		}()
 		test(f)
 	}).Wait()
+	// Most fake tests leave something behind for good, so there is no use in waiting long for its end.
+	before := testkit.SetLeakWait(300 * time.Millisecond)
+	defer testkit.SetLeakWait(before)
 	for _, c := range slices.Backward(f.cleanup) {
 		c()
 	}

@@ -2,12 +2,8 @@ package testkit_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/workerlink/supervisor/internal/testkit"
 )
 
-func TestMain(m *testing.M) {
-	testkit.SetLeakWait(300 * time.Millisecond)
-	testkit.Main(m, nil)
-}
+func TestMain(m *testing.M) { testkit.Main(m, nil) }
