@@ -100,7 +100,7 @@ func (s *slot) hand(ctx context.Context, c *call, wait bool) (accepted bool, err
 		switch state {
 		case StateUp:
 			accepted, err := c.submit(life)
-			if accepted || !errors.Is(err, errEnding) {
+			if accepted || !errors.Is(err, ErrClosed) {
 				return accepted, err
 			}
 		case StateEnded:
@@ -127,7 +127,7 @@ func (c *call) submit(life *Life) (accepted bool, err error) {
 	if !c.expires.IsZero() {
 		c.timer.Store(time.AfterFunc(time.Until(c.expires), func() { c.withdraw(ErrTimeout) }))
 	}
-	err = errEnding
+	err = ErrClosed
 	if life.add(c) {
 		if err = life.link.Submit(&c.Request); err == nil {
 			if c.done.Load() { // withdrawn on the way, perhaps before the link knew of it

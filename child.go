@@ -2,6 +2,8 @@ package supervisor
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,8 +20,9 @@ type Child interface {
 // A Link is one life of a [Child]. Its methods may be called concurrently.
 type Link interface {
 	// Submit hands over one request and does not wait for it. After an error
-	// the request was not executed and never will be. After nil one
-	// [Life.Reply] is owed, unless the life ends.
+	// the request was not executed and never will be; one that is [ErrClosed]
+	// says that this life takes no more, and the request goes to the next. After
+	// nil one [Life.Reply] is owed, unless the life ends.
 	Submit(r *Request) error
 	// Stop asks the life to end: no further requests, those that were
 	// submitted may still be executed. When ctx ends it forces the end. It
@@ -78,6 +81,9 @@ func (l *Life) reply(r *Request, v verdict) bool {
 	}
 	if p, ok := v.err.(*PanicError); ok { //nolint:errorlint // not one that a handler passes on
 		l.slot.emit(Event{Kind: EventPanic, Incarnation: l.Incarnation(), Err: p, Text: r.Method})
+	}
+	if !v.unexecuted && r.overdue() && errors.Is(v.err, context.DeadlineExceeded) {
+		v.err = ErrTimeout // the handler noticed first; the verdict does not depend on that
 	}
 	if r.call.settle(v) {
 		return true
@@ -139,19 +145,16 @@ func (l *Life) end(err error) {
 	}
 }
 
-// withdrawAll gives the calls that are open now the verdict err: the newest
-// first, so that none of them begins because one before it has ended.
+// withdrawAll gives the calls that are open now the verdict err.
 func (l *Life) withdrawAll(err error) {
 	l.mu.Lock()
 	var calls []*call
-	for c := l.open.prev; c != &l.open; c = l.open.prev {
+	for c := l.open.next; c != &l.open; c = l.open.next {
 		c.unlink()
 		calls = append(calls, c)
 	}
 	l.mu.Unlock()
-	for _, c := range calls {
-		c.withdraw(err)
-	}
+	withdrawAll(calls, err)
 }
 
 // oldest returns the method of the call that is open longest, and how many are.
@@ -192,6 +195,13 @@ func (c *call) settle(v verdict) bool {
 	if !c.done.CompareAndSwap(false, true) {
 		return false
 	}
+	c.finish(v)
+	return true
+}
+
+// finish brings the verdict, which the caller has won the right to give, to
+// its sink.
+func (c *call) finish(v verdict) {
 	p := RecvPayload{ProcID: c.slot.id, ReqID: c.id, Method: c.Method, Data: v.value, Queued: v.queued, Ran: v.ran}
 	if l := c.life.Load(); l != nil {
 		l.remove(c)
@@ -210,7 +220,6 @@ func (c *call) settle(v verdict) bool {
 	c.scope.end(v.err)
 	c.reply = p
 	c.sink.deliver(c)
-	return true
 }
 
 // canceler is a link that has to be told of verdicts which it did not give.
@@ -223,6 +232,20 @@ func (c *call) withdraw(err error) bool {
 	}
 	c.tellWithdrawn()
 	return true
+}
+
+// withdrawAll withdraws calls, which stand in the order of their submission,
+// and delivers their verdicts in that order. The children are told the other
+// way round, so that no request begins because one before it has ended.
+func withdrawAll(calls []*call, err error) {
+	calls = slices.DeleteFunc(calls, func(c *call) bool { return !c.done.CompareAndSwap(false, true) })
+	for _, c := range slices.Backward(calls) {
+		c.scope.end(err)
+		c.tellWithdrawn()
+	}
+	for _, c := range calls {
+		c.finish(verdict{err: err})
+	}
 }
 
 func (c *call) tellWithdrawn() {

@@ -117,7 +117,7 @@ type threadLink struct {
 // Submit queues the request for the object.
 func (l *threadLink) Submit(r *Request) error {
 	if !l.runner.submit(r) {
-		return errEnding
+		return ErrClosed
 	}
 	return nil
 }

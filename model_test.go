@@ -151,11 +151,11 @@ func (m *model) cancel(ids []string) (unknown bool) {
 	return unknown
 }
 
-// restart withdraws the newest requests first, so that none of their handlers begins any more.
+// restart withdraws all open requests; their verdicts come in the order of the sends.
 func (m *model) restart(child int) {
 	open := m.queues[child]
 	m.queues[child] = nil
-	for _, r := range slices.Backward(open) {
+	for _, r := range open {
 		m.arrived = append(m.arrived, modelReply{r.id, gotRestarted})
 	}
 }

@@ -100,7 +100,7 @@ func (l *processLink) Submit(r *Request) error {
 	l.mu.Lock()
 	if l.ending {
 		l.mu.Unlock()
-		return errEnding
+		return ErrClosed
 	}
 	l.pending[r.Num] = r
 	l.mu.Unlock()
@@ -112,7 +112,7 @@ func (l *processLink) Submit(r *Request) error {
 	if errors.Is(err, ErrEncode) || errors.Is(err, ErrTooLarge) {
 		return err
 	}
-	return errEnding // the pipe has broken: the end of the life is under way
+	return ErrClosed // the pipe has broken: the end of the life is under way
 }
 
 // take removes a request from the pending ones.

@@ -277,9 +277,11 @@ func (w *Waiting) next(g *generation, o *recvOptions) (p RecvPayload, more bool,
 // expire gives every awaited request that has no verdict the one that the time
 // is over.
 func (w *Waiting) expire(g *generation) {
+	var open []*call
+	defer func() { withdrawAll(open, w.end) }()
 	for _, id := range w.gather.Pending() {
 		if owner, _ := g.inbox.Owner(id); owner != nil {
-			owner.(*call).withdraw(w.end)
+			open = append(open, owner.(*call))
 			continue
 		}
 		if !w.gather.Forget(id) {

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -69,6 +70,9 @@ type replier interface {
 // deadline, and ends with the verdict, whoever gave it.
 func (r *Request) Context() context.Context { return r.scope.context(r.Num, r.deadline) }
 
+// overdue reports whether the request has a deadline that has passed.
+func (r *Request) overdue() bool { return !r.deadline.IsZero() && !time.Now().Before(r.deadline) }
+
 // scope is a request's context, made only if somebody wants it.
 type scope struct {
 	self *self // set once
@@ -78,8 +82,12 @@ type scope struct {
 	cause  error // why it ended; nil for a reply
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	free   context.CancelFunc // releases the deadline's timer
+	free   context.CancelFunc // releases the deadline's timer; nil without one
 }
+
+// atDeadline is how near its deadline a request that timed out is left to the
+// context's own timer, so that the handler sees context.DeadlineExceeded.
+const atDeadline = 20 * time.Millisecond
 
 func (s *scope) context(num uint64, deadline time.Time) context.Context {
 	s.mu.Lock()
@@ -113,6 +121,9 @@ func (s *scope) end(cause error) {
 }
 
 func (s *scope) releaseLocked() {
+	if d, ok := s.ctx.Deadline(); ok && errors.Is(s.cause, ErrTimeout) && time.Until(d) < atDeadline {
+		return
+	}
 	s.cancel(s.cause)
 	if s.free != nil {
 		s.free()

@@ -43,10 +43,6 @@ func (s State) String() string {
 // MarshalText returns the state in lower case.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// errEnding is Submit's error of a life that takes no more requests: the
-// request goes to the next one.
-var errEnding = errors.New("supervisor: life is ending")
-
 // resolver is a Child that checks requests before anything is sent.
 type resolver interface{ resolve(r *Request) error }
 

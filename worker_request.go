@@ -129,9 +129,14 @@ func (w *worker) cancel(num uint64) {
 		w.early = num
 	}
 	w.mu.Unlock()
-	if r != nil {
-		r.scope.end(ErrCanceled)
+	if r == nil {
+		return
 	}
+	cause := ErrCanceled
+	if !r.deadline.IsZero() && time.Until(r.deadline) < atDeadline {
+		cause = ErrTimeout
+	}
+	r.scope.end(cause)
 }
 
 // reply writes a verdict; the runner calls it on the handler's goroutine.

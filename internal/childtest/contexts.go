@@ -95,7 +95,7 @@ func deadlineKnown(t *testing.T, k Kind) {
 	require.Greater(t, got.Data, 7*time.Second, "by Timeout, which is shorter")
 }
 
-// The handler's ctx ends at the same moment, so the handler may be the first to say so.
+// The handler's ctx ends at the same moment, and whoever says so first, the verdict is the same.
 func deadlineReaches(t *testing.T, k Kind) {
 	r := start(t, k)
 	const limit = 100 * time.Millisecond
@@ -106,13 +106,13 @@ func deadlineReaches(t *testing.T, k Kind) {
 	got := r.recv(t, p)
 	require.GreaterOrEqual(t, time.Since(began), limit, "time to the verdict")
 	require.Less(t, time.Since(began), prompt*testkit.Slowdown, "time to the verdict")
-	require.ErrorIs(t, got.Err, context.DeadlineExceeded, "by Timeout")
+	require.ErrorIs(t, got.Err, supervisor.ErrTimeout, "by Timeout")
 	callError(t, got.Err, r.id, "Hold")
 	r.gate.next(t).left(t)
 	ctx, cancel := context.WithTimeout(r.ctx, limit)
 	defer cancel()
 	_, err := r.sup.Do(ctx, supervisor.NewSendPayload(r.id, "Hold", "two"))
-	require.ErrorIs(t, err, context.DeadlineExceeded, "by the ctx of Do")
+	require.ErrorIs(t, err, supervisor.ErrTimeout, "by the ctx of Do")
 	r.gate.next(t).left(t)
 	r.fine(t, r.id)
 }
