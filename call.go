@@ -21,14 +21,15 @@ import (
 // The handler sees deadline, if there is one, or that of p.Timeout if it is
 // earlier.
 func (s *Supervisor) newCall(p *SendPayload, attr bool, deadline time.Time) (*call, error) {
-	if _, err := s.current(); err != nil {
+	g, err := s.current()
+	if err != nil {
 		return nil, p.refused(err)
 	}
 	sl, err := s.child(p.ProcID)
 	if err != nil {
 		return nil, p.refused(err)
 	}
-	c := &call{slot: sl, id: p.ReqID}
+	c := &call{slot: sl, gen: g, id: p.ReqID}
 	c.Method, c.Attr, c.Args, c.kwargs, c.into = p.Method, attr, p.Args, p.Kwargs, p.Into
 	c.Request.call = c
 	c.deadline = deadline
@@ -49,7 +50,7 @@ func (s *Supervisor) newCall(p *SendPayload, attr bool, deadline time.Time) (*ca
 		return nil, p.refused(fmt.Errorf("%w: this kind of child takes no keyword arguments", ErrBadArgs))
 	}
 	if r, ok := sl.child.(preparer); ok {
-		if c.size, err = r.prepare(&c.Request); err != nil {
+		if c.room.size, err = r.prepare(&c.Request); err != nil {
 			return nil, p.refused(err)
 		}
 	}
@@ -73,76 +74,97 @@ func (c *call) start(ctx context.Context, wait bool) error {
 		return err
 	}
 	wait = wait && !c.slot.ownChild(ctx)
-	if err := c.admit(ctx, wait); err != nil {
-		return err
+	err := c.admit(ctx, wait)
+	if err == nil {
+		err = c.slot.hand(ctx, c, wait)
 	}
-	accepted, err := c.slot.hand(ctx, c, wait)
-	if !accepted {
-		c.slot.gate.leave(c.size)
+	if err == nil {
+		return nil
+	}
+	c.leave()
+	if !c.done.CompareAndSwap(false, true) {
+		return nil // it was withdrawn on the way, and that verdict is delivered
 	}
 	return err
 }
 
-func (c *call) admit(ctx context.Context, wait bool) error {
+func (c *call) admit(ctx context.Context, wait bool) (err error) {
 	if wait {
-		return c.slot.gate.enter(ctx, c.size)
+		err = c.slot.gate.enter(ctx, c.room.size)
+	} else {
+		err = c.slot.gate.tryEnter(c.room.size)
 	}
-	return c.slot.gate.tryEnter(c.size)
+	if err == nil {
+		c.room.taken.Store(true)
+	}
+	return err
 }
 
-// hand submits the call to the life that is up, if need be the next one. It
-// reports whether the call was accepted; its verdict is then under way.
-func (s *slot) hand(ctx context.Context, c *call, wait bool) (accepted bool, err error) {
+// errWithdrawn ends the way of a call that has its verdict already.
+var errWithdrawn = errors.New("supervisor: request was withdrawn")
+
+// hand submits the call to the life that is up, if need be the next one. After
+// nil the child has it, or had it and its verdict is under way.
+func (s *slot) hand(ctx context.Context, c *call, wait bool) error {
 	for {
+		if c.done.Load() {
+			return errWithdrawn
+		}
+		if c.gen != s.sup.gen.Load() { // a new one has begun on the way
+			return ErrClosed
+		}
 		s.mu.Lock()
 		state, life, why, changed := s.state, s.life, s.err, s.changed
 		s.mu.Unlock()
 		switch state {
 		case StateUp:
-			accepted, err := c.submit(life)
-			if accepted || !errors.Is(err, ErrClosed) {
-				return accepted, err
+			err := c.submit(life)
+			if !errors.Is(err, ErrClosed) {
+				return err
 			}
 		case StateEnded:
-			return false, orNil(why)
+			return orErr(why, ErrClosed)
 		case StateIdle, StateStopping:
-			return false, ErrClosed
+			return ErrClosed
 		}
 		if !wait {
-			return false, ErrBusy
+			return fmt.Errorf("%w: the child is between two lives", ErrBusy)
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return false, future.Cause(ctx)
+			return future.Cause(ctx)
 		}
 	}
 }
 
-// submit gives the call to one life.
-func (c *call) submit(life *Life) (accepted bool, err error) {
-	c.Num = life.nums.Add(1)
+// submit gives the call to one life. An [ErrClosed] says that the life takes no
+// more.
+func (c *call) submit(life *Life) error {
 	c.scope.self = life.self
-	c.life.Store(life)
+	if !life.add(c) {
+		return ErrClosed
+	}
 	if !c.expires.IsZero() {
 		c.timer.Store(time.AfterFunc(time.Until(c.expires), func() { c.withdraw(ErrTimeout) }))
 	}
-	err = ErrClosed
-	if life.add(c) {
-		if err = life.link.Submit(&c.Request); err == nil {
-			if c.done.Load() { // withdrawn on the way, perhaps before the link knew of it
-				c.tellWithdrawn()
-			}
-			return true, nil
-		}
-		if !life.remove(c) {
-			return true, nil // somebody else took it out, to give it its verdict
-		}
+	err := errWithdrawn
+	if !c.done.Load() {
+		err = life.link.Submit(&c.Request)
 	}
-	if t := c.timer.Load(); t != nil && !t.Stop() {
-		return true, nil // the timer's verdict stands
+	if err == nil {
+		if c.done.Load() { // withdrawn on the way, perhaps before the link knew of it
+			c.tellWithdrawn()
+		}
+		return nil
 	}
-	return c.done.Load(), err
+	if t := c.timer.Load(); t != nil {
+		t.Stop() // if it is too late, the call is withdrawn
+	}
+	if !life.detach(c) {
+		return nil // the life's end took it out, to give it its verdict
+	}
+	return err
 }
 
 // Send hands a request to its child and returns; the reply comes through
@@ -171,7 +193,7 @@ func (s *Supervisor) send(ctx context.Context, p SendPayload, wait bool, gather 
 	if err != nil {
 		return err
 	}
-	entry, err := s.gen.Load().inbox.OpenFor(p.ReqID, c)
+	entry, err := c.gen.inbox.OpenFor(p.ReqID, c)
 	if err != nil {
 		return p.refused(inboxError(err))
 	}
@@ -253,7 +275,9 @@ func (s *Supervisor) do(ctx context.Context, p *SendPayload, attr bool) (RecvPay
 	return c.reply, c.reply.Err
 }
 
-// Call is [Supervisor.Do] with a typed result, as [Value] converts it.
+// Call is [Supervisor.Do] with a typed result, as [Value] converts it. Each
+// argument must have its parameter's type, or be a number that fits it without
+// loss.
 func Call[R any](ctx context.Context, s *Supervisor, id int, method string, args ...any) (R, error) {
 	p, err := s.do(ctx, &SendPayload{ProcID: id, Method: method, Args: args}, false)
 	if err != nil {

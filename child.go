@@ -42,11 +42,10 @@ type Life struct {
 	link Link      // set before the first request
 	up   time.Time // when it got ready
 
-	nums atomic.Uint64 // request numbers handed out
-
 	mu    sync.Mutex
-	ended bool // no further calls
-	open  call // head of the ring of open calls
+	nums  uint64 // request numbers handed out
+	ended bool   // no further calls
+	open  call   // head of the ring of open calls
 }
 
 // incarnations numbers lives across all supervisors of this process.
@@ -70,15 +69,17 @@ func (l *Life) Name() string { return l.self.Name }
 
 // Reply gives a request its verdict: the value or, if err is not nil, the
 // error. It never blocks on user code. It reports false if the request had its
-// verdict before; then the reply is counted as late and dropped.
+// verdict before; then the reply is counted as late and dropped. Only the first
+// reply to a request counts.
 func (l *Life) Reply(r *Request, value any, err error) bool {
 	return l.reply(r, verdict{value: value, err: err})
 }
 
 func (l *Life) reply(r *Request, v verdict) bool {
-	if r.call == nil || r.call.life.Load() != l {
+	if r.call == nil || !l.remove(r.call) { // not ours, or answered before
 		return false
 	}
+	r.call.leave()                        // the child has let go of it, whether anybody waits or not
 	if p, ok := v.err.(*PanicError); ok { //nolint:errorlint // not one that a handler passes on
 		l.slot.emit(Event{Kind: EventPanic, Incarnation: l.Incarnation(), Err: p, Text: r.Method})
 	}
@@ -89,28 +90,54 @@ func (l *Life) reply(r *Request, v verdict) bool {
 		return true
 	}
 	if !v.unexecuted { // else it answers the withdrawal
-		l.slot.countLate(l)
+		l.slot.countLate(l, r.Method)
 	}
 	return false
 }
 
-// add makes c one of the life's open calls; false if the life has ended.
+// add makes c one of the life's open calls and gives it its number; false if
+// the life has ended.
 func (l *Life) add(c *call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
 		return false
 	}
+	c.life.Store(l)
+	l.nums++
+	c.Num = l.nums
 	c.next, c.prev = &l.open, l.open.prev
 	c.prev.next, l.open.prev = c, c
 	return true
 }
 
-// remove takes c out; false if it was out already.
+// remove takes c out; false if it is not one of this life's.
 func (l *Life) remove(c *call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return c.unlink()
+	return c.life.Load() == l && c.unlink()
+}
+
+// detach takes c out after the link refused it, so that another life can have
+// it; false if it is out already.
+func (l *Life) detach(c *call) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !c.unlink() {
+		return false
+	}
+	c.life.Store(nil)
+	return true
+}
+
+// number returns the number of c if it is one of the open calls.
+func (l *Life) number(c *call) (num uint64, open bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.life.Load() != l || c.next == nil {
+		return 0, false
+	}
+	return c.Num, true
 }
 
 // unlink takes c out of its ring; the life's mutex is held.
@@ -141,6 +168,7 @@ func (l *Life) end(err error) {
 	l.ended = true
 	l.mu.Unlock()
 	for c := l.pop(); c != nil; c = l.pop() {
+		c.leave()
 		c.settle(verdict{err: err})
 	}
 }
@@ -149,8 +177,7 @@ func (l *Life) end(err error) {
 func (l *Life) withdrawAll(err error) {
 	l.mu.Lock()
 	var calls []*call
-	for c := l.open.next; c != &l.open; c = l.open.next {
-		c.unlink()
+	for c := l.open.next; c != &l.open; c = c.next {
 		calls = append(calls, c)
 	}
 	l.mu.Unlock()
@@ -170,12 +197,17 @@ func (l *Life) oldest() (method string, n int) {
 	return method, n
 }
 
-// call is the host's side of one request, from acceptance to its one verdict.
+// call is the host's side of one request, from its checks to its one verdict.
+//
+// Its room in the queue and its place in its life's ring are another matter:
+// they last until the child has let go of the request, which may be long after
+// the verdict, so that a child that does not answer cannot pile requests up.
 type call struct {
 	Request
 	slot *slot
+	gen  *generation
 	id   string
-	size int64 // room it takes in the queue
+	room room
 
 	life       atomic.Pointer[Life] // which holds it; nil before it is submitted
 	next, prev *call                // in the life's ring; guarded by the life's mutex
@@ -185,6 +217,19 @@ type call struct {
 	timer   atomic.Pointer[time.Timer]
 	sink    sink
 	reply   RecvPayload // valid once delivered
+}
+
+// room is what a call takes of its child's queue.
+type room struct {
+	size  int64
+	taken atomic.Bool
+}
+
+// leave gives the call's room back, if it has any.
+func (c *call) leave() {
+	if c.room.taken.CompareAndSwap(true, false) {
+		c.slot.gate.leave(c.room.size)
+	}
 }
 
 // sink takes the one verdict of a call. It never blocks.
@@ -204,7 +249,6 @@ func (c *call) settle(v verdict) bool {
 func (c *call) finish(v verdict) {
 	p := RecvPayload{ProcID: c.slot.id, ReqID: c.id, Method: c.Method, Data: v.value, Queued: v.queued, Ran: v.ran}
 	if l := c.life.Load(); l != nil {
-		l.remove(c)
 		p.Incarnation = l.self.Incarnation
 	}
 	if b, ok := v.value.([]byte); ok && c.into != nil && len(b) <= cap(c.into) {
@@ -213,7 +257,6 @@ func (c *call) finish(v verdict) {
 	if v.err != nil {
 		p.Data, p.Err = nil, c.failure(p.Incarnation, v.err, v.unexecuted)
 	}
-	c.slot.gate.leave(c.size)
 	if t := c.timer.Load(); t != nil {
 		t.Stop()
 	}
@@ -223,7 +266,7 @@ func (c *call) finish(v verdict) {
 }
 
 // canceler is a link that has to be told of verdicts which it did not give.
-type canceler interface{ cancelRequest(r *Request) }
+type canceler interface{ cancelRequest(num uint64) }
 
 // withdraw is settle by the host's side: the child is told that nobody waits.
 func (c *call) withdraw(err error) bool {
@@ -249,9 +292,13 @@ func withdrawAll(calls []*call, err error) {
 }
 
 func (c *call) tellWithdrawn() {
-	if l := c.life.Load(); l != nil {
-		if link, ok := l.link.(canceler); ok {
-			link.cancelRequest(&c.Request) // does nothing if it is answered
+	l := c.life.Load()
+	if l == nil {
+		return
+	}
+	if link, ok := l.link.(canceler); ok {
+		if num, open := l.number(c); open {
+			link.cancelRequest(num)
 		}
 	}
 }

@@ -55,6 +55,7 @@ func (c *processChild) resolve(r *Request) error {
 	if m == nil { // declared, and no life has said yet what it can do
 		return ErrNotStarted
 	}
+	r.coded.table = m
 	return m.resolve(r)
 }
 
@@ -67,7 +68,7 @@ func (c *processChild) snapshots() bool {
 
 // prepare encodes the arguments, so that they are the caller's again.
 func (c *processChild) prepare(r *Request) (size int64, err error) {
-	m := c.methods.Load()
+	m := r.coded.table
 	prefix := wire.RequestPrefix{HasDeadline: !r.deadline.IsZero(), Attr: r.Attr, Kwargs: len(r.kwargs) > 0}
 	var codecs []*wire.Codec
 	if r.method < 0 {
@@ -111,8 +112,10 @@ func (c *processChild) Start(ctx context.Context, life *Life) (Link, error) {
 		return nil, l.failStart(ctx, err)
 	}
 	m := c.methods.Load()
-	if c.remote {
-		m = remoteMethods(ready)
+	if c.remote && (m == nil || m.agree(ready) != nil) { // the first life, or its binary was replaced
+		if m, err = remoteMethods(ready); err != nil {
+			return nil, l.failStart(ctx, err)
+		}
 		c.methods.Store(m)
 	} else if err := m.agree(ready); err != nil {
 		return nil, l.failStart(ctx, err)
@@ -135,7 +138,10 @@ func (c *processChild) hello(life *Life) wire.Hello {
 // agree checks that the worker's table is the host's: with the same factory in
 // another binary, or in one that was replaced, the numbers could mean others.
 func (m *methods) agree(ready wire.Ready) error {
-	ours := m.describe(ready.Version)
+	ours := m.announced
+	if ours.Methods == nil {
+		ours = m.describe(ready.Version)
+	}
 	same := ours.Handles == ready.Handles && slices.EqualFunc(ours.Methods, ready.Methods, func(a, b wire.MethodDesc) bool {
 		return a.Name == b.Name && a.Field == b.Field && a.Context == b.Context && a.Variadic == b.Variadic &&
 			slices.Equal(a.In, b.In) && a.Out == b.Out

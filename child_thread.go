@@ -71,7 +71,7 @@ func (c *threadChild) Start(ctx context.Context, life *Life) (Link, error) {
 	if err != nil {
 		return nil, crossed(err)
 	}
-	l := &threadLink{life: life, object: object, child: c, done: make(chan struct{})}
+	l := &threadLink{life: life, object: object, child: c, done: make(chan struct{}), over: make(chan struct{})}
 	l.runner = newRunner(c.methods, object, l, c.cfg.concurrency, c.cfg.timings)
 	return l, nil
 }
@@ -82,9 +82,17 @@ func buildObject(ctx context.Context, def *definition, spec Spec) (object any, e
 	if err != nil {
 		return nil, library(err)
 	}
-	built := make(chan struct{})
-	task.Go(func(context.Context) {
-		defer close(built)
+	err = contained(func() (err error) {
+		object, err = def.build(ctx, arg)
+		return err
+	})
+	return object, err
+}
+
+// contained runs user code on a goroutine of its own and waits for it, so that
+// a panic or a runtime.Goexit is no more than its error.
+func contained(f func() error) (err error) {
+	t := task.Go(func(context.Context) {
 		finished := false
 		defer func() {
 			if !finished {
@@ -92,11 +100,11 @@ func buildObject(ctx context.Context, def *definition, spec Spec) (object any, e
 				err = panicked(p, p == nil)
 			}
 		}()
-		object, err = def.build(ctx, arg)
+		err = f()
 		finished = true
 	})
-	<-built
-	return object, err
+	t.Wait()
+	return err
 }
 
 // threadLink is one life of a goroutine child. It ends only by Stop.
@@ -112,6 +120,7 @@ type threadLink struct {
 	cut   string // the method that Stop cut off when its time was over
 	err   error
 	done  chan struct{} // closed once err is the life's end
+	over  chan struct{} // closed when nothing of it runs any more, however late
 }
 
 // Submit queues the request for the object.
@@ -192,8 +201,13 @@ func (l *threadLink) end() {
 	l.mu.Lock()
 	l.where = "Close"
 	l.mu.Unlock()
-	l.finish(closeObject(l.object))
+	err := closeObject(l.object)
+	close(l.over)
+	l.finish(err)
 }
+
+// gone is closed when nothing of an abandoned life runs any more.
+func (l *threadLink) gone() <-chan struct{} { return l.over }
 
 func (l *threadLink) abort() {
 	for _, r := range l.runner.abort(ErrClosed) {
@@ -245,18 +259,13 @@ func (l *threadLink) Wait() error {
 }
 
 // closeObject runs the object's Close hook, if it has one.
-func closeObject(object any) (err error) {
+func closeObject(object any) error {
 	c, ok := object.(io.Closer)
 	if !ok {
 		return nil
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = panicked(p, false)
-		}
-	}()
-	if err := c.Close(); err != nil {
-		return fmt.Errorf("supervisor: Close: %w", err)
+	if err := contained(c.Close); err != nil {
+		return &whereError{"Close", err}
 	}
 	return nil
 }

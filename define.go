@@ -188,10 +188,14 @@ func (d *definition) decodeArg(encoded []byte) (any, error) {
 
 // argument returns the spec's argument as the factory takes it.
 func (d *definition) argument(s Spec) (any, error) {
-	if s.encoded != nil {
+	switch {
+	case s.encoded != nil:
 		return d.decodeArg(s.encoded)
+	case s.arg == nil && d.arg != nil && d.arg.Kind() != reflect.Interface:
+		return nil, fmt.Errorf("%w: factory %q takes a %v", ErrBadArgs, d.name, d.arg)
+	default:
+		return s.arg, nil
 	}
-	return s.arg, nil
 }
 
 // MarshalBinary codes the name and the argument; its error is an [ErrEncode]

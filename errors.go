@@ -43,7 +43,8 @@ var (
 	ErrBadArgs = dispatch.ErrArgs
 	// ErrDuplicateRequest says that the request id is open or its reply unclaimed.
 	ErrDuplicateRequest = inbox.ErrDuplicate
-	// ErrBusy says that a bounded queue or the inbox is full.
+	// ErrBusy says that a bounded queue or the inbox is full, or, of TrySend, that
+	// the child is between two lives.
 	ErrBusy = errors.New("supervisor: queue is full")
 	// ErrPending marks an entry of RecvAll's result that has no verdict yet.
 	ErrPending = errors.New("supervisor: reply is still pending")
@@ -65,7 +66,7 @@ var (
 // was, which life of which child held it, and why.
 type CallError struct {
 	ProcID      int    // the child
-	Incarnation uint64 // the life that held the request; 0 if none did
+	Incarnation uint64 // the life that held the request, numbered over all children; 0 if none did
 	ReqID       string // empty for calls that were never given one
 	Method      string
 	Unexecuted  bool  // the request was surely not executed; false says nothing
@@ -158,6 +159,9 @@ func (e *ExitError) Error() string {
 	}
 	if line := firstLine(e.Trace); line != "" {
 		fmt.Fprintf(&b, ": %s", line)
+		if second := firstLine(strings.TrimPrefix(e.Trace, line)); strings.HasPrefix(second, "[signal ") {
+			fmt.Fprintf(&b, " %s", second)
+		}
 	} else if line := lastLine(e.Tail); line != "" {
 		fmt.Fprintf(&b, ": last output: %s", line)
 	}
@@ -184,18 +188,26 @@ func (e *StartError) Error() string {
 // Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// StuckError names a life that could not be ended: a goroutine child whose
-// code ignores its context, or a process that survives SIGKILL for a while.
-// It is abandoned; what it still answers is discarded.
+// StuckError names a life that did not end in time. One that could not be ended
+// at all, a goroutine child whose code ignores its context or a process that
+// survives SIGKILL for a while, is abandoned; what it still answers is discarded.
 type StuckError struct {
 	ProcID      int
 	Name        string
 	Incarnation uint64
-	Method      string // what it is doing: a method, or Factory or Close
+	Method      string // what it is doing: a method, or Factory or Close; empty if that is not known
 	Stack       string // the stuck goroutine's stack, if it could be found
+	Killed      bool   // it was cut off in its work when the time was over, and is gone
 }
 
 func (e *StuckError) Error() string {
+	if e.Killed {
+		doing := ""
+		if e.Method != "" {
+			doing = " in " + e.Method
+		}
+		return fmt.Sprintf("supervisor: child %d%s (life %d) was still at work%s and was cut off", e.ProcID, quoted(e.Name), e.Incarnation, doing)
+	}
 	return fmt.Sprintf("supervisor: child %d%s (life %d) is stuck in %s", e.ProcID, quoted(e.Name), e.Incarnation, e.Method)
 }
 
@@ -205,6 +217,29 @@ func quoted(name string) string {
 	}
 	return fmt.Sprintf(" (%q)", name)
 }
+
+// becauseError is one of our errors with its cause, each said once.
+type becauseError struct{ err, cause error }
+
+func (e *becauseError) Error() string   { return e.err.Error() + ": " + bare(e.cause) }
+func (e *becauseError) Unwrap() []error { return []error{e.err, e.cause} }
+
+// because returns err with its cause, or err alone.
+func because(err, cause error) error {
+	if cause == nil || errors.Is(cause, err) {
+		return orErr(cause, err)
+	}
+	return &becauseError{err, cause}
+}
+
+// whereError is an error with a word on where it came from.
+type whereError struct {
+	where string
+	err   error
+}
+
+func (e *whereError) Error() string { return "supervisor: " + e.where + ": " + bare(e.err) }
+func (e *whereError) Unwrap() error { return e.err }
 
 // bare is err's text without our prefix, for use inside a text that has it.
 func bare(err error) string {

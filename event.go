@@ -29,10 +29,11 @@ const (
 	// EventOutput is one line of a worker's output, in Text; N is 1 for its
 	// stdout, 2 for its stderr.
 	EventOutput
-	// EventPanic says that a handler panicked; Err is a [*PanicError].
+	// EventPanic says that the handler of the method in Text panicked; Err is a
+	// [*PanicError].
 	EventPanic
 	// EventLateReply says that a reply came after the verdict and was
-	// discarded; N counts them for this child.
+	// discarded; N counts them for this child, Text is the method.
 	EventLateReply
 	// EventDropped says that N events were dropped before this one.
 	EventDropped

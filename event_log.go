@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -20,7 +21,7 @@ func logEvent(core zapcore.Core, e Event) {
 	case EventGivenUp, EventStuck:
 		level = zapcore.ErrorLevel
 	case EventShutdown:
-		if e.Err != nil {
+		if e.Err != nil && !errors.Is(e.Err, context.Canceled) { // a cancelled life is an orderly end
 			level = zapcore.ErrorLevel
 		}
 	}
@@ -53,8 +54,15 @@ func eventFields(e Event) []zapcore.Field {
 		fields = append(fields, zap.String("stream", stream), zap.String("line", e.Text))
 	case EventRestarting:
 		fields = append(fields, zap.Duration("delay", time.Duration(e.N)))
-	case EventDropped, EventLateReply:
+	case EventDropped:
 		fields = append(fields, zap.Int64("count", e.N))
+	case EventLateReply:
+		fields = append(fields, zap.String("method", e.Text), zap.Int64("count", e.N))
+	case EventPanic:
+		fields = append(fields, zap.String("method", e.Text))
+		if p, ok := errors.AsType[*PanicError](e.Err); ok {
+			fields = append(fields, zap.String("stack", p.Stack))
+		}
 	default:
 		if e.Text != "" {
 			fields = append(fields, zap.String("text", e.Text))

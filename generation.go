@@ -80,7 +80,7 @@ func (g *generation) await(ctx context.Context, first <-chan error, n int) error
 		return err
 	}
 	if failed == nil || errors.Is(failed, ErrClosed) { // Shutdown came in between
-		return errors.Join(ErrClosed, g.reason())
+		return because(ErrClosed, g.reason())
 	}
 	return failed
 }
@@ -114,14 +114,12 @@ func (g *generation) stop(cause error) {
 func (g *generation) teardown() {
 	g.unfollow()
 	var wg sync.WaitGroup
-	for _, sl := range g.sup.children() {
+	for _, sl := range g.sup.present() {
 		wg.Go(func() {
 			stuck, killed := sl.stop(g.force, ErrClosed)
 			g.mu.Lock()
 			defer g.mu.Unlock()
-			if stuck != nil {
-				g.left.stuck = append(g.left.stuck, stuck)
-			}
+			g.left.stuck = append(g.left.stuck, stuck...)
 			if killed != nil {
 				g.left.killed = append(g.left.killed, killed)
 			}
@@ -147,13 +145,16 @@ func (g *generation) awaitKilled() {
 		return
 	case <-limit.C:
 	}
-	for _, sl := range g.sup.children() {
+	var left []*StuckError
+	for _, sl := range g.sup.present() {
+		left = append(left, sl.abandoned.left()...)
 		if stuck := sl.unfinished(); stuck != nil {
-			g.mu.Lock()
-			g.left.stuck = append(g.left.stuck, stuck)
-			g.mu.Unlock()
+			left = append(left, stuck)
 		}
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.left.stuck = left
 }
 
 // unstopped is nil if everything stopped in time. After a time-out it names what

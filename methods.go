@@ -18,11 +18,12 @@ type handler interface {
 // methods is what the host knows that an object can do, and how the values of
 // each method cross the pipe.
 type methods struct {
-	table   *dispatch.Table // nil if the object lives in another binary
-	handles bool            // the object is a handler: the rest does not apply
-	shows   bool            // the object is a snapshotter
-	all     []method
-	byName  map[string]int // of a remote object; nil otherwise
+	table     *dispatch.Table // nil if the object lives in another binary
+	handles   bool            // the object is a handler: the rest does not apply
+	shows     bool            // the object is a snapshotter
+	all       []method
+	byName    map[string]int // of a remote object; nil otherwise
+	announced wire.Ready     // what a remote object's table was made of
 }
 
 // method is one of them.
@@ -89,17 +90,24 @@ func newMethod(dm *dispatch.Method) method {
 
 // remoteMethods is the table that a worker of another binary announced. Types
 // that this binary does not know stay dynamic; the worker checks them.
-func remoteMethods(ready wire.Ready) *methods {
-	m := &methods{handles: ready.Handles, byName: make(map[string]int)}
+func remoteMethods(ready wire.Ready) (*methods, error) {
+	m := &methods{handles: ready.Handles, byName: make(map[string]int), announced: ready}
 	for i, d := range ready.Methods {
+		if d.Variadic && len(d.In) == 0 {
+			return nil, fmt.Errorf("%w: the worker's method %q is variadic without parameters", ErrProtocol, d.Name)
+		}
 		dm := &dispatch.Method{Name: d.Name, Variadic: d.Variadic, Context: d.Context, Field: d.Field}
 		for _, text := range d.In {
 			t, ok := types.TypeOf(text)
-			if !ok {
+			tail := d.Variadic && len(dm.In) == len(d.In)-1
+			switch {
+			case ok && tail && t.Kind() != reflect.Slice:
+				return nil, fmt.Errorf("%w: the tail of the worker's method %q is a %v", ErrProtocol, d.Name, t)
+			case ok:
+			case tail:
+				t = reflect.TypeFor[[]any]()
+			default:
 				t = reflect.TypeFor[any]()
-				if d.Variadic && len(dm.In) == len(d.In)-1 {
-					t = reflect.TypeFor[[]any]()
-				}
 			}
 			dm.In = append(dm.In, t)
 		}
@@ -109,7 +117,7 @@ func remoteMethods(ready wire.Ready) *methods {
 		m.all = append(m.all, newMethod(dm))
 		m.byName[d.Name] = i
 	}
-	return m
+	return m, nil
 }
 
 // describe is the table for the handshake.

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -111,7 +113,8 @@ const (
 
 // Restart is the restart policy of a child: five restarts within ten seconds,
 // the first at once, further ones after a growing delay. Over that the child is
-// given up and its requests get [ErrRestartLimit].
+// given up and its requests get [ErrRestartLimit]; [Supervisor.Restart] brings it
+// back.
 type Restart struct {
 	Type RestartType // default Permanent
 }
@@ -139,6 +142,14 @@ const (
 func (s Stop) grace() time.Duration     { return orDefault(s.Grace, defaultGrace) }
 func (s Stop) termGrace() time.Duration { return orDefault(s.TermGrace, defaultTermGrace) }
 
+// total is how long an orderly end may take.
+func (s Stop) total() time.Duration {
+	if sum := s.grace() + s.termGrace(); sum >= 0 {
+		return sum
+	}
+	return math.MaxInt64
+}
+
 // orDefault gives zero its default; a negative duration means none.
 func orDefault(d, def time.Duration) time.Duration {
 	switch {
@@ -158,7 +169,7 @@ type Proc struct {
 	Env      []string  // added to the environment, "key=value"
 	CleanEnv bool      // start from PATH, HOME, USER, LANG, LC_ALL, TZ and TMPDIR alone instead of all of the host's
 	Dir      string    // working directory; default the host's
-	Stdout   io.Writer // gets the worker's output instead of the events; written by one goroutine
+	Stdout   io.Writer // gets the worker's output instead of the events; written by one goroutine, which is left behind if it blocks at the end
 	Stderr   io.Writer // likewise
 
 	// ExtraFiles become descriptors 6, 7, … of every life. They stay the caller's.
@@ -167,7 +178,10 @@ type Proc struct {
 	SysProcAttr *syscall.SysProcAttr
 }
 
-func (p Proc) applyChild(c *childConfig) { c.proc = &p }
+func (p Proc) applyChild(c *childConfig) {
+	p.Args, p.Env, p.ExtraFiles = slices.Clone(p.Args), slices.Clone(p.Env), slices.Clone(p.ExtraFiles)
+	c.proc = &p
+}
 
 // Limits bounds what a child may hold.
 type Limits struct {
@@ -199,7 +213,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// WithName names the child in events, errors and, for a process, in argv[0].
+// WithName names the child in events, start errors, snapshots and, for a process,
+// in argv[0].
 func WithName(name string) ChildOption {
 	return childOptionFunc(func(c *childConfig) { c.name = name })
 }
@@ -252,14 +267,14 @@ func newChildConfig(kind ChildType, outside bool, defaults, opts []ChildOption) 
 	for _, o := range defaults {
 		o.applyChild(&c)
 	}
-	for _, o := range opts { // the kind decides which defaults fit, so it comes first
+	trial := c // the kind decides which defaults fit, so it comes first
+	for _, o := range opts {
 		if o == nil {
 			return c, fmt.Errorf("%w: nil child option", ErrBadArgs)
 		}
-		trial := c
 		o.applyChild(&trial)
-		c.kind = trial.kind
 	}
+	c.kind = trial.kind
 	c.dropUnfit()
 	for _, o := range opts {
 		o.applyChild(&c)
@@ -287,7 +302,7 @@ func (c *childConfig) check() error {
 		if c.outside {
 			kind = "outside"
 		}
-		return fmt.Errorf("%w: %s does not fit a child of kind %s", ErrUnsupported, what, kind)
+		return &libraryError{is: ErrUnsupported, text: fmt.Sprintf("supervisor: %s does not fit a child of kind %s", what, kind)}
 	}
 	switch {
 	case c.kind != Goroutine && c.kind != Process:

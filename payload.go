@@ -74,7 +74,7 @@ func Value[R any](p RecvPayload) (R, error) {
 	}
 	v, err := dispatch.Convert(p.Data, want)
 	if err != nil {
-		return r, p.fail(fmt.Errorf("%w: result of %s is a %T, not a %v", ErrDecode, p.Method, p.Data, want))
+		return r, p.fail(fmt.Errorf("%w: result of %s is %T, not %v", ErrDecode, p.Method, p.Data, want))
 	}
 	r, _ = v.(R)
 	return r, nil

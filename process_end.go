@@ -18,7 +18,7 @@ func (l *processLink) bury() {
 	}
 	replies := l.replies
 	l.mu.Unlock()
-	close(l.gone)
+	close(l.exit)
 
 	limit := time.Now().Add(drainWait)
 	if replies != nil {

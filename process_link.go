@@ -30,7 +30,7 @@ type processLink struct {
 	output  *output
 	methods *methods       // set by serve
 	decodes sync.WaitGroup // verdicts that wait for user code
-	gone    chan struct{}  // closed when the process has exited
+	exit    chan struct{}  // closed when the process has exited
 	done    chan struct{}  // closed when the life has ended
 	linkState
 }
@@ -67,7 +67,7 @@ func newProcessLink(c *processChild, life *Life, p *proc.Process) (*processLink,
 		child: c, life: life, process: p, writer: w,
 		reader:  wire.NewReader(p.Replies, c.slot.cfg.limits.Frame),
 		decoder: wire.NewDecoder(types, c.slot.cfg.limits.Frame),
-		gone:    make(chan struct{}),
+		exit:    make(chan struct{}),
 		done:    make(chan struct{}),
 	}
 	l.pending = make(map[uint64]*Request)
@@ -90,6 +90,9 @@ func (l *processLink) pid() int { return l.process.Pid() }
 
 // Submit writes the request; it waits for nobody.
 func (l *processLink) Submit(r *Request) error {
+	if r.coded.table != l.methods {
+		return because(ErrVersion, errors.New("the worker's program was replaced by one with other methods"))
+	}
 	h := wire.Header{Kind: wire.KindRequest, Flags: r.coded.flags, Request: r.Num}
 	if r.method >= 0 {
 		h.Method = uint16(r.method)
@@ -144,14 +147,14 @@ func (l *processLink) cutOff() (method string, cut bool) {
 	return oldest.Method, true
 }
 
-// cancelRequest tells the worker that nobody waits for r any more. Its answer
-// is still expected, and dropped when it comes.
-func (l *processLink) cancelRequest(r *Request) {
+// cancelRequest tells the worker that nobody waits for a request any more. Its
+// answer is still expected, and dropped when it comes.
+func (l *processLink) cancelRequest(num uint64) {
 	l.mu.Lock()
-	_, open := l.pending[r.Num]
+	_, sent := l.pending[num]
 	l.mu.Unlock()
-	if open {
-		_ = l.writer.InOrder(wire.Header{Kind: wire.KindCancel, Request: r.Num}) // if the pipe is broken the life is over
+	if sent {
+		_ = l.writer.InOrder(wire.Header{Kind: wire.KindCancel, Request: num}) // if the pipe is broken the life is over
 	}
 }
 
@@ -181,7 +184,7 @@ func (l *processLink) lost(err error) {
 	switch {
 	case expected:
 	case isEOF(err): // most often it is about to exit, and its status says more than ours
-		awaitFor(l.gone, exitWait)
+		awaitFor(l.exit, exitWait)
 		l.kill("it closed its pipe")
 	default:
 		l.kill("it broke the protocol")
@@ -299,6 +302,9 @@ func (l *processLink) Stop(ctx context.Context) error {
 	l.awaitDone(killWait)
 	return l.outcome()
 }
+
+// gone is closed when not even the kernel has anything of the process left.
+func (l *processLink) gone() <-chan struct{} { return l.done }
 
 // expectEnd makes the end an orderly one; false if it was already.
 func (l *processLink) expectEnd() bool {

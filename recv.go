@@ -78,7 +78,8 @@ func (s *Supervisor) receiving() (*generation, error) {
 // Recv returns the next reply to a Send that no RecvAll waits for, in the order
 // of arrival, and waits for one until ctx ends. An error reply gives the
 // payload and its [*CallError]; Recv's own errors, such as [ErrTimeout] and
-// [ErrClosed], are never one. What arrived before a shutdown can be taken after it.
+// [ErrClosed], are never one. What arrived before a shutdown can be taken until
+// the next StartLink.
 func (s *Supervisor) Recv(ctx context.Context, opts ...RecvOption) (RecvPayload, error) {
 	o, err := newRecvOptions(opts)
 	if err != nil {
@@ -264,6 +265,7 @@ func (w *Waiting) next(g *generation, o *recvOptions) (p RecvPayload, more bool,
 			return p, true, nil
 		case errors.Is(err, inbox.ErrNone):
 			return p, false, nil
+		case errors.Is(err, inbox.ErrDropped): // a Send failed; after the end, expire looks again
 		case errors.Is(err, inbox.ErrClosed): // shut down: what was sent has its verdict
 			w.end = ErrClosed
 		case ended != nil && w.end == nil:

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -29,6 +28,7 @@ type Request struct {
 
 // coded is what a request is to a process child's two sides.
 type coded struct {
+	table    *methods   // that the request was checked against, in the host
 	body     *wire.Body // the arguments, in the host
 	flags    wire.Flags // that say how to read body
 	deferred bool       // some Args are still *wire.Deferred, in the worker
@@ -67,7 +67,8 @@ type replier interface {
 }
 
 // Context returns the request's own context: it carries [Self] and the
-// deadline, and ends with the verdict, whoever gave it.
+// deadline, and ends with the verdict, whoever gave it; at the deadline it is
+// left to its own timer, so that it says context.DeadlineExceeded.
 func (r *Request) Context() context.Context { return r.scope.context(r.Num, r.deadline) }
 
 // overdue reports whether the request has a deadline that has passed.
@@ -121,7 +122,8 @@ func (s *scope) end(cause error) {
 }
 
 func (s *scope) releaseLocked() {
-	if d, ok := s.ctx.Deadline(); ok && errors.Is(s.cause, ErrTimeout) && time.Until(d) < atDeadline {
+	// Only our own verdict is that very value; the chain of a handler's error is not ours to walk here.
+	if d, ok := s.ctx.Deadline(); ok && s.cause == ErrTimeout && time.Until(d) < atDeadline { //nolint:errorlint // see above
 		return
 	}
 	s.cancel(s.cause)

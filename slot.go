@@ -61,6 +61,9 @@ type slot struct {
 	gate  *gate
 	late  atomic.Int64 // replies that came after the verdict
 
+	leaving   atomic.Bool // Unregister has begun: no further requests
+	abandoned abandoned
+
 	mu sync.Mutex
 	slotState
 }
@@ -153,18 +156,21 @@ func (s *slot) start(ctx context.Context) (*Life, error) {
 		if !s.lastChance(t) {
 			stuck := &StuckError{ProcID: s.id, Name: s.cfg.name, Incarnation: life.Incarnation(), Method: "Factory"}
 			s.emit(Event{Kind: EventStuck, Err: stuck, Incarnation: life.Incarnation()})
-			task.Go(func(context.Context) { // it may still come up, and must not stay
+			s.abandoned.add(stuck, task.Go(func(context.Context) { // it may still come up, and must not stay
 				t.Wait()
 				if err == nil && link != nil {
 					_ = link.Stop(alreadyEnded)
 				}
-			})
-			return life, s.startError(life, fmt.Errorf("%w: %w", future.Cause(ctx), stuck))
+			}).Done())
+			return life, s.startError(life, because(future.Cause(ctx), stuck))
 		}
+	}
+	if err == nil && link == nil {
+		err = errors.New("supervisor: Child.Start returned neither a Link nor an error")
 	}
 	if err != nil {
 		if cause := future.Cause(ctx); cause != nil && !errors.Is(err, cause) {
-			err = fmt.Errorf("%w: %w", cause, err)
+			err = because(cause, err)
 		}
 		return life, s.startError(life, err)
 	}
@@ -200,7 +206,7 @@ func (s *slot) rise(life *Life) bool {
 	if s.state == StateStopping {
 		return false
 	}
-	s.life, s.again = life, false
+	s.life = life
 	s.becomeLocked(StateUp)
 	s.emit(Event{Kind: EventStarted, Incarnation: life.Incarnation(), Pid: pidOf(life.link)})
 	return true
@@ -214,6 +220,10 @@ func (s *slot) discard(force context.Context, life *Life) error {
 	return life.link.Wait()
 }
 
+// errEndedByItself is why a life ended that nobody asked to end and that had no
+// error. No built-in kind does.
+var errEndedByItself = because(ErrClosed, errors.New("the child has ended"))
+
 // epitaph is the verdict of the requests that a life left open.
 func (s *slot) epitaph(err error) error {
 	s.mu.Lock()
@@ -224,7 +234,7 @@ func (s *slot) epitaph(err error) error {
 	case s.again:
 		return ErrRestarted
 	case err == nil:
-		return fmt.Errorf("%w: the child has ended", ErrClosed)
+		return errEndedByItself
 	default:
 		return err
 	}
@@ -236,12 +246,16 @@ func (s *slot) proceed(ctx context.Context, life *Life, err error, first bool) b
 	s.mu.Lock()
 	s.err = err
 	s.report(life, err)
+	if err == nil && s.state != StateStopping && !s.again {
+		err = errEndedByItself
+	}
 	if s.state == StateStopping {
 		s.becomeLocked(StateIdle)
 		s.mu.Unlock()
 		return false
 	}
 	if s.again { // asked for, so it counts for nothing
+		s.again = false
 		s.becomeLocked(StateStarting)
 		s.mu.Unlock()
 		return true
@@ -259,7 +273,7 @@ func (s *slot) proceed(ctx context.Context, life *Life, err error, first bool) b
 	s.history = history
 	if !again {
 		if s.cfg.restart.Type == Permanent {
-			err = fmt.Errorf("%w: %w", ErrRestartLimit, err)
+			err = because(ErrRestartLimit, err)
 		}
 		s.endLocked(err)
 		s.emit(Event{Kind: EventGivenUp, Incarnation: life.Incarnation(), Err: err})
@@ -314,6 +328,7 @@ func (s *slot) report(life *Life, err error) {
 		e.Kind = EventStartFailed
 	case errors.As(err, &stuck):
 		e.Kind = EventStuck
+		s.abandoned.add(stuck, goneWhen(life.link))
 	case s.state == StateStopping || s.again:
 		e.Kind = EventStopped
 	}
@@ -325,8 +340,8 @@ func (s *slot) emit(e Event) {
 	s.sup.events.emit(e)
 }
 
-func (s *slot) countLate(l *Life) {
-	s.emit(Event{Kind: EventLateReply, Incarnation: l.Incarnation(), N: s.late.Add(1)})
+func (s *slot) countLate(l *Life, method string) {
+	s.emit(Event{Kind: EventLateReply, Incarnation: l.Incarnation(), Text: method, N: s.late.Add(1)})
 }
 
 // pidOf is the process id behind a link, or 0.
@@ -346,26 +361,27 @@ var alreadyEnded = func() context.Context {
 
 // stopContext is how long an orderly end may take.
 func (s *slot) stopContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, s.cfg.stop.grace()+s.cfg.stop.termGrace())
+	return context.WithTimeout(ctx, s.cfg.stop.total())
 }
 
 // stop ends the child for good: no further life, requests get cause. It
-// returns when the keeper has ended: with stuck if the last life could not be
-// ended, with killed if it was killed because ctx ended first.
-func (s *slot) stop(ctx context.Context, cause error) (stuck, killed *StuckError) {
+// returns when the keeper has ended: with the lives that could not be ended and
+// are still there, and with killed if the last one was cut off in its work
+// because ctx ended first.
+func (s *slot) stop(ctx context.Context, cause error) (stuck []*StuckError, killed *StuckError) {
 	s.gate.shut(cause)
 	s.mu.Lock()
 	keeper := s.keeper
 	if keeper == nil || s.state == StateIdle {
 		s.mu.Unlock()
-		return nil, nil
+		return s.abandoned.left(), nil
 	}
 	if s.state == StateEnded {
 		s.err = nil
 		s.becomeLocked(StateIdle)
 		s.mu.Unlock()
 		keeper.Wait()
-		return nil, nil
+		return s.abandoned.left(), nil
 	}
 	life := s.life
 	live := life != nil && (s.state == StateUp || s.state == StateStopping)
@@ -374,31 +390,30 @@ func (s *slot) stop(ctx context.Context, cause error) (stuck, killed *StuckError
 	}
 	s.cancel()
 	s.mu.Unlock()
-	var method string
-	var open int
 	if live {
-		method, open = life.oldest()
-		limit, cancel := s.stopContext(ctx)
-		_ = life.link.Stop(limit) // the keeper gets the same from Wait
-		cancel()
+		killed = s.endLife(ctx, life)
 	}
 	keeper.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if stuck, ok := errors.AsType[*StuckError](s.err); ok {
-		return stuck, nil
-	}
-	if !live || ctx.Err() == nil {
-		return nil, nil
+	return s.abandoned.left(), killed
+}
+
+// endLife stops a life; it returns an error if that was cut off in its work.
+func (s *slot) endLife(ctx context.Context, life *Life) (killed *StuckError) {
+	method, open := life.oldest()
+	limit, cancel := s.stopContext(ctx)
+	defer cancel()
+	err := life.link.Stop(limit) // the keeper gets the same from Wait
+	if _, stuck := errors.AsType[*StuckError](err); stuck || ctx.Err() == nil {
+		return nil
 	}
 	cut := open > 0
 	if l, ok := life.link.(cutter); ok {
 		method, cut = l.cutOff()
 	}
 	if !cut {
-		return nil, nil
+		return nil
 	}
-	return nil, &StuckError{ProcID: s.id, Name: s.cfg.name, Incarnation: life.Incarnation(), Method: method}
+	return &StuckError{ProcID: s.id, Name: s.cfg.name, Incarnation: life.Incarnation(), Method: method, Killed: true}
 }
 
 // cutter is a link that knows whether Stop had to cut it off in its work, and
@@ -455,10 +470,7 @@ func (s *slot) awaitUp(ctx context.Context, seen uint64) error {
 		case state == StateEnded:
 			return err
 		case state == StateIdle || state == StateStopping:
-			if err != nil {
-				return fmt.Errorf("%w: %w", ErrClosed, err)
-			}
-			return ErrClosed
+			return because(ErrClosed, err)
 		}
 		select {
 		case <-changed:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,7 +79,7 @@ func (s *Supervisor) newGeneration() *generation {
 func (s *Supervisor) Register(ctx context.Context, spec Spec, opts ...ChildOption) (id int, err error) {
 	cfg, err := newChildConfig(s.kind, false, s.opts.defaults, opts)
 	if err != nil {
-		return -1, fmt.Errorf("supervisor: register %q: %w", spec.name, err)
+		return -1, &whereError{fmt.Sprintf("register %q", spec.name), err}
 	}
 	return s.add(ctx, cfg, func(sl *slot) (Child, error) {
 		if sl.cfg.kind == Process {
@@ -96,7 +97,7 @@ func (s *Supervisor) RegisterChild(ctx context.Context, c Child, opts ...ChildOp
 	}
 	cfg, err := newChildConfig(s.kind, true, s.opts.defaults, opts)
 	if err != nil {
-		return -1, fmt.Errorf("supervisor: register: %w", err)
+		return -1, &whereError{"register", err}
 	}
 	return s.add(ctx, cfg, func(*slot) (Child, error) { return c, nil })
 }
@@ -105,7 +106,7 @@ func (s *Supervisor) add(ctx context.Context, cfg childConfig, child func(*slot)
 	sl := newSlot(s, cfg)
 	var err error
 	if sl.child, err = child(sl); err != nil { // may run user code, so before any lock
-		return -1, fmt.Errorf("supervisor: register child%s: %w", quoted(cfg.name), err)
+		return -1, &whereError{"register child" + quoted(cfg.name), err}
 	}
 	for {
 		g := s.gen.Load()
@@ -128,8 +129,9 @@ func (s *Supervisor) add(ctx context.Context, cfg childConfig, child func(*slot)
 			return sl.id, nil
 		}
 		if err := sl.awaitUp(ctx, 0); err != nil {
+			sl.leaving.Store(true)
+			_, _ = sl.stop(alreadyEnded, ErrNoSuchChild) // err says why
 			s.forget(sl)
-			_, _ = sl.stop(alreadyEnded, ErrNoSuchChild) // there is nothing to kill
 			return -1, err
 		}
 		return sl.id, nil
@@ -166,15 +168,16 @@ func (s *Supervisor) forget(sl *slot) {
 func (s *Supervisor) child(id int) (*slot, error) {
 	list := *s.slots.Load()
 	if id >= 0 && id < len(list) {
-		if sl := list[id].Load(); sl != nil {
+		if sl := list[id].Load(); sl != nil && !sl.leaving.Load() {
 			return sl, nil
 		}
 	}
 	return nil, fmt.Errorf("%w: %d", ErrNoSuchChild, id)
 }
 
-// children returns the slots that there are, in the order of their ids.
-func (s *Supervisor) children() []*slot {
+// present returns the slots that there are, those of children on their way out
+// included, in the order of their ids.
+func (s *Supervisor) present() []*slot {
 	var all []*slot
 	for _, at := range *s.slots.Load() {
 		if sl := at.Load(); sl != nil {
@@ -184,11 +187,16 @@ func (s *Supervisor) children() []*slot {
 	return all
 }
 
+// children returns those that take requests.
+func (s *Supervisor) children() []*slot {
+	return slices.DeleteFunc(s.present(), func(sl *slot) bool { return sl.leaving.Load() })
+}
+
 // StartLink starts every child, in parallel, and returns when all are ready;
 // if one fails none is left and the error is its [*StartError]. ctx is the
 // children's life: when it ends everything stops in order and Err is its cause.
 // While running it does nothing; after Shutdown it begins a new generation with
-// fresh children.
+// fresh children and an empty inbox.
 func (s *Supervisor) StartLink(ctx context.Context) error {
 	if err := future.Cause(ctx); err != nil {
 		return err
@@ -208,7 +216,7 @@ func (s *Supervisor) StartLink(ctx context.Context) error {
 		if g.phase() == running {
 			return nil
 		}
-		return errors.Join(ErrClosed, g.reason())
+		return because(ErrClosed, g.reason())
 	case closing:
 		g.mu.Unlock()
 		s.mu.Unlock()
@@ -236,10 +244,15 @@ func (s *Supervisor) StartLink(ctx context.Context) error {
 // any time, again, and by many at once. When ctx ends it kills what is left and
 // returns an [ErrTimeout] that wraps a [*StuckError] for each child that was
 // still at work; without that, an error means that goroutine children could not
-// be ended.
+// be ended. So its ctx should not be StartLink's: one that has ended kills at once.
 func (s *Supervisor) Shutdown(ctx context.Context) error {
 	g := s.gen.Load()
 	g.stop(nil)
+	select {
+	case <-g.done: // even if ctx has ended
+		return g.unstopped(nil)
+	default:
+	}
 	select {
 	case <-g.done:
 	case <-ctx.Done():
@@ -271,7 +284,8 @@ func (s *Supervisor) Close() error {
 func (s *Supervisor) Done() <-chan struct{} { return s.gen.Load().done }
 
 // Err returns why the current generation stopped: nil while it runs and after
-// an orderly Shutdown, the cause of StartLink's ctx if that ended it.
+// an orderly Shutdown, the cause of StartLink's ctx if that ended it, be it an
+// ordinary cancel.
 func (s *Supervisor) Err() error { return s.gen.Load().reason() }
 
 // Serve is StartLink and waiting for the end: nil after an orderly one, which
@@ -284,7 +298,12 @@ func (s *Supervisor) Serve(ctx context.Context) error {
 		return err
 	}
 	g := s.gen.Load()
-	<-g.done
+	select {
+	case <-g.done:
+	case <-ctx.Done(): // StartLink follows its ctx, but another call may have been the one that started
+		g.stop(context.Cause(ctx))
+		<-g.done
+	}
 	if err := g.unstopped(nil); err != nil {
 		return err
 	}
@@ -295,7 +314,8 @@ func (s *Supervisor) Serve(ctx context.Context) error {
 }
 
 // Restart ends the life of a child and returns when the next one is ready. Its
-// open requests get [ErrRestarted] at once. A child that had ended for good is
+// open requests get [ErrRestarted] at once; a handler that does not heed its
+// context then holds up the restart for the child's [Stop] times. A child that had ended for good is
 // started again. When ctx ends what still runs is killed, and Restart returns
 // [ErrTimeout] or [ErrCanceled] if no new life is ready yet.
 func (s *Supervisor) Restart(ctx context.Context, id int) error {
@@ -318,13 +338,19 @@ func (s *Supervisor) Unregister(ctx context.Context, id int) error {
 	if err != nil {
 		return err
 	}
-	s.forget(sl)
+	if !sl.leaving.CompareAndSwap(false, true) {
+		return fmt.Errorf("%w: %d", ErrNoSuchChild, id)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.gen.Load().force, cancel)() // a Shutdown that kills does not wait for this
 	stuck, killed := sl.stop(ctx, ErrClosed)
+	s.forget(sl)
 	switch {
-	case stuck != nil:
-		return stuck
+	case len(stuck) > 0:
+		return stuck[0]
 	case killed != nil:
-		return fmt.Errorf("%w: %w", ErrTimeout, killed)
+		return because(ErrTimeout, killed)
 	default:
 		return nil
 	}
@@ -339,7 +365,7 @@ func (s *Supervisor) current() (*generation, error) {
 	case unstarted, starting:
 		return nil, ErrNotStarted
 	default:
-		return nil, ErrClosed
+		return nil, because(ErrClosed, g.reason())
 	}
 }
 
@@ -353,16 +379,9 @@ func (s *Supervisor) Healthy() error {
 	for _, sl := range s.children() {
 		sl.mu.Lock()
 		if sl.state == StateEnded || sl.state == StateIdle {
-			errs = append(errs, fmt.Errorf("supervisor: child %d%s has ended: %w", sl.id, quoted(sl.cfg.name), orNil(sl.err)))
+			errs = append(errs, &whereError{fmt.Sprintf("child %d%s has ended", sl.id, quoted(sl.cfg.name)), orErr(sl.err, ErrClosed)})
 		}
 		sl.mu.Unlock()
 	}
 	return errors.Join(errs...)
-}
-
-func orNil(err error) error {
-	if err == nil {
-		return ErrClosed
-	}
-	return err
 }

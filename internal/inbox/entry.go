@@ -49,6 +49,7 @@ func (e *Entry[V]) Deliver(v V) bool {
 	b.unclaimed++
 	b.arrivals++
 	e.state, e.value, e.arrival = stateArrived, v, b.arrivals
+	e.owner = nil // it holds the request, which is not needed any more
 	if g := e.gather; g != nil {
 		g.pending.remove(e)
 		b.putLocked(&g.replies, e)
@@ -60,7 +61,7 @@ func (e *Entry[V]) Deliver(v V) bool {
 }
 
 // Drop gives the place back, because the request was not accepted after all. If a gather awaits the id, it goes on
-// doing so as if nothing had been sent. After the verdict Drop does nothing.
+// doing so as if nothing had been sent, and its [Gather.Next] says so once. After the verdict Drop does nothing.
 func (e *Entry[V]) Drop() {
 	b := e.box
 	b.mu.Lock()
@@ -75,8 +76,10 @@ func (e *Entry[V]) Drop() {
 	}
 	// A fresh entry, so that this handle cannot speak for a later request with the same id.
 	unsent := &Entry[V]{box: b, id: e.id, state: stateUnsent}
+	g := e.gather
 	e.replaceLocked(unsent)
 	b.entries[e.id] = unsent
+	g.droppedLocked()
 }
 
 // replaceLocked hands the place in the gather from e, which is gone then, to another entry of the same id.

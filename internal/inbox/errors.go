@@ -17,6 +17,8 @@ var (
 	ErrAwaited = errors.New("supervisor: request is awaited elsewhere")
 	// ErrNone says that a gather awaits nothing any more.
 	ErrNone = errors.New("supervisor: no request is awaited")
+	// ErrDropped says that a request which a gather awaits was not accepted after all.
+	ErrDropped = errors.New("supervisor: awaited request was not accepted")
 	// ErrClosed says that the box was closed or the gather released.
 	ErrClosed = errors.New("supervisor: inbox is closed")
 )

@@ -8,6 +8,7 @@ type Gather[V any] struct {
 
 	// Guarded by the mutex of the box.
 	released bool
+	dropped  bool     // a request was dropped since the last Next
 	pending  chain[V] // unsent and open, in the order in which they were awaited
 	replies  queue[V] // arrived and not taken
 }
@@ -54,7 +55,8 @@ func (g *Gather[V]) attachLocked(e *Entry[V]) {
 
 // Next claims the awaited reply that arrived first, and waits for one if there is none. What has arrived is handed out
 // even if ctx has ended or the box was closed; otherwise the error is [ErrNone], at once, if nothing is awaited (any
-// more), that of ctx, or [ErrClosed] after Close and Release.
+// more), that of ctx, [ErrClosed] after Close and Release, or [ErrDropped], once, after an awaited request turned out
+// not to be accepted: it is awaited still, and whoever counted on its verdict can now [Gather.Forget] it.
 func (g *Gather[V]) Next(ctx context.Context) (id string, v V, err error) {
 	g.box.mu.Lock()
 	c := g.box.takeLocked(ctx, &g.replies, g.idleLocked)
@@ -67,8 +69,20 @@ func (g *Gather[V]) idleLocked() error {
 		return ErrClosed
 	case g.pending.length == 0:
 		return ErrNone
+	case g.dropped:
+		g.dropped = false
+		return ErrDropped
 	}
 	return g.box.idleLocked()
+}
+
+// droppedLocked tells one who waits, now or next, that a request was dropped.
+func (g *Gather[V]) droppedLocked() {
+	if g.replies.waiters.Len() == 0 {
+		g.dropped = true
+		return
+	}
+	g.replies.failLocked(ErrDropped)
 }
 
 // settleLocked tells those who wait that nothing will come, if that is so.

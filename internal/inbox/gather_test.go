@@ -144,7 +144,8 @@ func TestUnsent(t *testing.T) {
 	again := open(t, b, "x")
 	require.False(t, x.Deliver("stale"), "Deliver of the dropped entry")
 	require.True(t, again.Deliver("x!"), "Deliver of the new one")
-	collect(t, g, context.Canceled, "x")
+	collect(t, g, inbox.ErrDropped, "x") // said once, after what has arrived
+	collect(t, g, context.Canceled)
 
 	g.Release()
 	y := open(t, b, "y") // no gather has it any more
@@ -271,4 +272,24 @@ func TestReplyIsWantedTwice(t *testing.T) {
 		require.Zero(t, b.Len(), "Len after the round")
 	}
 	require.Equal(t, rounds, byNext+byGather, "rounds with one winner")
+}
+
+// Whoever waits for the verdict of a request that was not accepted after all has to be told, or it waits for ever.
+func TestDropWakesTheGather(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := inbox.New[string](9)
+		x := open(t, b, "x")
+		g := await(t, b, "x")
+		told := make(chan error, 1)
+		go func() {
+			_, _, err := g.Next(context.Background())
+			told <- err
+		}()
+		synctest.Wait()
+		x.Drop()
+		require.ErrorIs(t, <-told, inbox.ErrDropped, "Next of a gather whose request was dropped")
+		require.Equal(t, []string{"x"}, g.Unsent(), "Unsent")
+		require.True(t, g.Forget("x"), "Forget")
+		collect(t, g, inbox.ErrNone)
+	})
 }

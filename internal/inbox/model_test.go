@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -18,6 +19,8 @@ type model struct {
 	serial int     // makes values and arrival numbers
 	lines  []*line // in the order in which they were opened or awaited
 	alive  []int   // gathers that were not released
+
+	dropped map[int]bool // gathers of which a request was dropped since they said so
 }
 
 type line struct {
@@ -75,6 +78,10 @@ func (m *model) open(id string) error {
 func (m *model) drop(id string) {
 	if l := m.find(id); l.gather > 0 {
 		l.sent = false
+		if m.dropped == nil {
+			m.dropped = make(map[int]bool)
+		}
+		m.dropped[l.gather] = true
 	} else {
 		m.remove(l)
 	}
@@ -238,6 +245,11 @@ func TestAgainstModel(t *testing.T) {
 			"gather next": func(t *rapid.T) {
 				g := gather(t)
 				id, v, err := gathers[g].Next(ended)
+				if errors.Is(err, inbox.ErrDropped) {
+					require.True(t, m.dropped[g], "Gather.Next says ErrDropped after a Drop")
+					m.dropped[g] = false
+					id, v, err = gathers[g].Next(ended)
+				}
 				l, want := m.next(g)
 				require.ErrorIs(t, err, want, "Gather.Next")
 				if err == nil {

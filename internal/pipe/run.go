@@ -124,10 +124,12 @@ func (w *Writer) writeItem(it item) bool {
 	}
 	begun := false
 	for head, piece := range wire.Pieces(it.header, it.body) {
-		w.mu.Lock()
-		control := w.control
-		w.control = nil
-		w.mu.Unlock()
+		var control []byte
+		if begun { // before that, next has sent what is older; the rest may be about this payload
+			w.mu.Lock()
+			control, w.control = w.control, nil
+			w.mu.Unlock()
+		}
 		for i, b := range [...][]byte{control, head[:], piece} {
 			if len(b) == 0 {
 				continue

@@ -109,7 +109,7 @@ func (w *walker) inside(v reflect.Value, depth int) {
 	}
 	if w.reg != nil {
 		if _, known := w.reg.Name(v.Type()); !known {
-			w.err = fmt.Errorf("%w: type %v in an interface is not registered", ErrEncode, v.Type())
+			w.err = fmt.Errorf("%w: type %v in an interface is not registered; see RegisterType", ErrEncode, v.Type())
 			return
 		}
 	}

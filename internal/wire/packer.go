@@ -184,7 +184,7 @@ func (p *packer) dynamic(v any) error {
 	}
 	text, known := p.reg.Name(t)
 	if !known {
-		return fmt.Errorf("%w: type %v in an interface is not registered", ErrEncode, t)
+		return fmt.Errorf("%w: type %v in an interface is not registered; see RegisterType", ErrEncode, t)
 	}
 	p.buf = appendString(append(p.buf, tagTyped), text)
 	outer := p.own
