@@ -204,7 +204,7 @@ const killWait = 2 * time.Second
 
 // handshake sends the Hello and waits for the answer until ctx ends.
 func (l *processLink) handshake(ctx context.Context, hello wire.Hello) (wire.Ready, error) {
-	// The end of ctx wakes the read; the deadline is taken back below.
+	// The end of ctx wakes the read; the start has failed then, and the deadline stays.
 	wake := context.AfterFunc(ctx, func() { _ = l.process.Replies.SetReadDeadline(time.Unix(1, 0)) })
 	defer wake()
 	if err := l.writer.SendBytes(wire.Header{Kind: wire.KindHello}, hello.Append(nil)); err != nil {

@@ -130,7 +130,6 @@ type ExitError struct {
 	Code     int            // exit code; -1 after a signal or if it is unknown
 	Signal   syscall.Signal // 0 if no signal ended it
 	KilledBy string         // why the supervisor killed it; empty if it did not
-	OOM      bool           // the kernel reported an out-of-memory kill
 	Uptime   time.Duration  // from ready to end; 0 if it never got ready
 	Tail     string         // last lines of its stderr and stdout
 	Trace    string         // the Go runtime's fatal trace, if it left one
@@ -147,9 +146,6 @@ func (e *ExitError) Error() string {
 		fmt.Fprintf(&b, "exited with code %d", e.Code)
 	default:
 		b.WriteString("ended, its status is unknown")
-	}
-	if e.OOM {
-		b.WriteString(", out of memory")
 	}
 	if e.KilledBy != "" {
 		fmt.Fprintf(&b, ", ended by the supervisor: %s", e.KilledBy)

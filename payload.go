@@ -39,7 +39,7 @@ type RecvPayload struct {
 	ProcID      int
 	ReqID       string
 	Method      string
-	Data        any   // the method's result; nil if it has none or Err is set
+	Data        any   // the method's result; nil if it has none or Err is set. Of a [Declare] worker it may need [Value]
 	Err         error // nil for a value, else a [*CallError]
 	Extra       any   // free for the receiver
 	Incarnation uint64

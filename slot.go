@@ -20,6 +20,8 @@ import (
 //	          |          |       |
 //	          +----------+-------+--> ended     it died and does not come back by itself
 //	          +----------+-------+--> stopping -> idle
+//
+// Restart takes a child from ended to starting, the end of the supervisor to idle.
 type State int
 
 // The states of a child.

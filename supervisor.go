@@ -16,6 +16,9 @@ import (
 
 // A Supervisor owns children and answers every request to them exactly once.
 // [New] is the only way to make one. Its methods may be called concurrently.
+//
+// Mutexes are taken in this order: supervisor, generation, slot, then a gate, a
+// life or the events. None is held while user code runs.
 type Supervisor struct {
 	// Set once.
 	kind    ChildType

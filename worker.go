@@ -265,7 +265,7 @@ func (w *worker) terminated() {
 	}
 }
 
-// orphanGrace is how long an orphan's handlers and its Close may take.
+// orphanGrace is how long an orphan's handlers and its Close may take at most.
 const orphanGrace = time.Second
 
 // orphaned ends a worker whose host is gone, and all of its process group.
@@ -281,6 +281,6 @@ func (w *worker) orphaned() {
 		<-run.drained
 		w.end.Do(func() { _ = closeObject(object) }) // nobody is left to be told
 	})
-	awaitFor(done.Done(), orphanGrace)
+	awaitFor(done.Done(), min(orphanGrace, w.hello.CloseGrace))
 	w.in.KillGroup()
 }

@@ -107,7 +107,7 @@ func deadlineReaches(t *testing.T, k Kind) {
 	require.GreaterOrEqual(t, time.Since(began), limit, "time to the verdict")
 	require.Less(t, time.Since(began), prompt*testkit.Slowdown, "time to the verdict")
 	require.ErrorIs(t, got.Err, supervisor.ErrTimeout, "by Timeout")
-	callError(t, got.Err, r.id, "Hold")
+	_ = callError(t, got.Err, r.id, "Hold")
 	r.gate.next(t).left(t)
 	ctx, cancel := context.WithTimeout(r.ctx, limit)
 	defer cancel()

@@ -109,7 +109,7 @@ func errorsAreReplies(t *testing.T, k Kind) {
 	bad := r.send(t, r.id, "Fail", "sentinel")
 	p, err := r.sup.Recv(r.ctx)
 	require.ErrorIs(t, err, ErrSentinel)
-	callError(t, err, r.id, "Fail")
+	_ = callError(t, err, r.id, "Fail")
 	require.Equal(t, bad.ReqID, p.ReqID)
 	require.Equal(t, err, p.Err, "Recv's error is the payload's")
 	require.Nil(t, p.Data, "the result beside an error is dropped")

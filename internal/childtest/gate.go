@@ -32,7 +32,7 @@ type visitor struct {
 // newGate opens a gate that lasts as long as the test. Whoever is at it at the end is let go.
 func newGate(t testing.TB) *gate {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err, "open a gate")
 	g := &gate{address: l.Addr().String(), arrivals: make(chan *visitor, 1024)}
 	accepting := task.Go(func(context.Context) {

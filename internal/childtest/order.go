@@ -92,8 +92,8 @@ func manySenders(t *testing.T, k Kind) {
 			}
 		}))
 	}
-	for _, task := range tasks {
-		task.Wait()
+	for _, one := range tasks {
+		one.Wait()
 	}
 	require.Empty(t, errs, "errors of Send")
 	log := call[[]string](t, r, r.id, "Logged")

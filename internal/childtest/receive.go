@@ -138,7 +138,7 @@ func recvAllFirstError(t *testing.T, k Kind) {
 	testkit.Until(t, "the first child has answered", func() bool { return r.sup.Snapshot().Unclaimed == 3 })
 	replies, err := r.sup.RecvAll(r.ctx, reqs)
 	require.ErrorIs(t, err, ErrSentinel)
-	callError(t, err, r.id, "Fail")
+	_ = callError(t, err, r.id, "Fail")
 	require.Len(t, replies, 4)
 	require.Equal(t, 1, replies[1].Data, "what came before the error")
 	require.ErrorIs(t, replies[2].Err, ErrSentinel)
@@ -190,7 +190,7 @@ func recvAllAbandons(t *testing.T, k Kind) {
 		require.ErrorIs(t, err, row.want, row.name)
 		require.Equal(t, 1, replies[1].Data, "%s: what was there", row.name)
 		require.ErrorIs(t, replies[0].Err, row.want, row.name)
-		callError(t, replies[0].Err, r.id, "Hold")
+		_ = callError(t, replies[0].Err, r.id, "Hold")
 		require.Equal(t, held.ReqID, replies[0].ReqID, row.name)
 		v.left(t) // its ctx has ended, too
 		r.fine(t, r.id)

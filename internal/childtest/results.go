@@ -43,7 +43,7 @@ func valueConverts(t *testing.T, k Kind) {
 	require.EqualValues(t, 300, n)
 	_, err = supervisor.Value[uint8](p)
 	require.ErrorIs(t, err, supervisor.ErrDecode, "Value[uint8] of 300")
-	callError(t, err, r.id, "Int")
+	_ = callError(t, err, r.id, "Int")
 	nothing, err := supervisor.Value[int](r.recv(t, r.send(t, r.id, "Nothing")))
 	require.NoError(t, err, "Value of a method without a result")
 	require.Zero(t, nothing)
@@ -94,7 +94,7 @@ func broadcastErrors(t *testing.T, k Kind) {
 	require.ErrorIs(t, err, ErrSentinel)
 	require.Len(t, results, 2)
 	for i, id := range []int{r.id, r.other} {
-		callError(t, results[i].Err, id, "Fail")
+		_ = callError(t, results[i].Err, id, "Fail")
 		require.Equal(t, id, results[i].ProcID)
 	}
 }

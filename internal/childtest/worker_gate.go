@@ -21,7 +21,7 @@ func (w *Worker) HoldOn(name string) (string, error) {
 
 // hold is one handler at the gate. It says its name, and then why it leaves if it does so by itself.
 func hold(ctx context.Context, gate, name string) (string, error) {
-	conn, err := net.Dial("tcp", gate)
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", gate)
 	if err != nil {
 		return "", fmt.Errorf("gate: %w", err)
 	}

@@ -24,8 +24,8 @@ func (w *Worker) Crash(text string) {
 
 // Print writes to the standard streams.
 func (w *Worker) Print(stdout, stderr string) {
-	fmt.Fprint(os.Stdout, stdout)
-	fmt.Fprint(os.Stderr, stderr)
+	_, _ = os.Stdout.WriteString(stdout)
+	_, _ = os.Stderr.WriteString(stderr)
 }
 
 // Environ returns the environment.

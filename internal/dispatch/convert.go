@@ -36,7 +36,7 @@ func Convert(v any, want reflect.Type) (any, error) {
 	case !numeric(from) || !numeric(to):
 		return nil, fmt.Errorf("want %v, got %v", want, got)
 	case !setNumber(to, from):
-		return nil, fmt.Errorf("want %v, got %v %v, which does not fit without loss", want, got, v)
+		return nil, fmt.Errorf("want %v, got %v %v, which does not fit without loss", want, got, bareNumber(from))
 	}
 	return to.Interface(), nil
 }
@@ -106,4 +106,18 @@ func setComplex(to reflect.Value, c complex128) bool {
 	// A NaN is not equal to itself, but no part of it is lost.
 	same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 	return same(real(to.Complex()), real(c)) && same(imag(to.Complex()), imag(c))
+}
+
+// bareNumber is a number without the methods of its type, which are user code.
+func bareNumber(v reflect.Value) any {
+	switch {
+	case v.CanInt():
+		return v.Int()
+	case v.CanUint():
+		return v.Uint()
+	case v.CanFloat():
+		return v.Float()
+	default:
+		return v.Complex()
+	}
 }

@@ -15,7 +15,7 @@ import (
 func TestNothingIsLeft(t *testing.T) {
 	require.Empty(t, runFake(t, func(t testing.TB) {
 		testkit.NoLeaks(t)
-		f, err := os.CreateTemp("", "x")
+		f, err := os.CreateTemp("", "x") //nolint:usetesting // the folder that NoLeaks watches is meant
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
 		require.NoError(t, os.Remove(f.Name()))
