@@ -1,7 +1,6 @@
 package childtest
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
