@@ -35,7 +35,7 @@ func (p *rpcPool) start() error {
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	cmd := exec.Command(self)
+	cmd := exec.Command(self) //nolint:noctx // it ends with its pipes, see Close
 	cmd.Env = append(os.Environ(), rpcMarker+"=1")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
