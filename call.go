@@ -37,9 +37,9 @@ func (s *Supervisor) newCall(p *SendPayload, attr bool, deadline time.Time) (*ca
 	case p.Timeout < 0:
 		return nil, p.refused(fmt.Errorf("%w: negative Timeout", ErrBadArgs))
 	case p.Timeout > 0:
-		c.expires = time.Now().Add(p.Timeout)
-		if deadline.IsZero() || c.expires.Before(deadline) {
-			c.deadline = c.expires
+		c.expiry.at = time.Now().Add(p.Timeout)
+		if deadline.IsZero() || c.expiry.at.Before(deadline) {
+			c.deadline = c.expiry.at
 		}
 	}
 	if r, ok := sl.child.(resolver); ok {
@@ -65,9 +65,9 @@ func (p *SendPayload) refused(err error) *CallError {
 // start admits the call and hands it over. After nil exactly one verdict
 // reaches the sink; after an error none does.
 func (c *call) start(ctx context.Context, wait bool) error {
-	if !c.expires.IsZero() {
+	if !c.expiry.at.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, c.expires, ErrTimeout)
+		ctx, cancel = context.WithDeadlineCause(ctx, c.expiry.at, ErrTimeout)
 		defer cancel()
 	}
 	if err := future.Cause(ctx); err != nil {
@@ -145,8 +145,8 @@ func (c *call) submit(life *Life) error {
 	if !life.add(c) {
 		return ErrClosed
 	}
-	if !c.expires.IsZero() {
-		c.timer.Store(time.AfterFunc(time.Until(c.expires), func() { c.withdraw(ErrTimeout) }))
+	if !c.expiry.at.IsZero() {
+		c.expiry.timer.Store(time.AfterFunc(time.Until(c.expiry.at), func() { c.withdraw(ErrTimeout) }))
 	}
 	err := errWithdrawn
 	if !c.done.Load() {
@@ -158,7 +158,7 @@ func (c *call) submit(life *Life) error {
 		}
 		return nil
 	}
-	if t := c.timer.Load(); t != nil {
+	if t := c.expiry.timer.Load(); t != nil {
 		t.Stop() // if it is too late, the call is withdrawn
 	}
 	if !life.detach(c) {

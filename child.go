@@ -212,11 +212,17 @@ type call struct {
 	life       atomic.Pointer[Life] // which holds it; nil before it is submitted
 	next, prev *call                // in the life's ring; guarded by the life's mutex
 
-	done    atomic.Bool
-	expires time.Time // when its verdict is ErrTimeout; zero: its sender sees to that
-	timer   atomic.Pointer[time.Timer]
-	sink    sink
-	reply   RecvPayload // valid once delivered
+	done   atomic.Bool
+	expiry expiry
+	sink   sink
+	reply  RecvPayload // valid once delivered
+}
+
+// expiry is when the verdict of a call is ErrTimeout, if its sender does not
+// see to that by a context.
+type expiry struct {
+	at    time.Time // zero: never
+	timer atomic.Pointer[time.Timer]
 }
 
 // room is what a call takes of its child's queue.
@@ -257,7 +263,7 @@ func (c *call) finish(v verdict) {
 	if v.err != nil {
 		p.Data, p.Err = nil, c.failure(p.Incarnation, v.err, v.unexecuted)
 	}
-	if t := c.timer.Load(); t != nil {
+	if t := c.expiry.timer.Load(); t != nil {
 		t.Stop()
 	}
 	c.scope.end(v.err)

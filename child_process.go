@@ -253,9 +253,12 @@ func (l *processLink) failStart(ctx context.Context, err error) error {
 	if gone {
 		l.awaitDone(exitWait)
 	}
-	if future.Cause(ctx) != nil {
+	switch cause := future.Cause(ctx); {
+	case errors.Is(cause, ErrTimeout):
 		l.kill("its start took too long")
-	} else {
+	case cause != nil:
+		l.kill("its start was called off")
+	default:
 		l.kill("its start failed")
 	}
 	l.awaitDone(killWait)

@@ -144,6 +144,8 @@ func (d *definition) encodeArg(s Spec) ([]byte, error) {
 	switch {
 	case s.encoded != nil || d.arg == nil:
 		return s.encoded, nil
+	case d.lacks(s):
+		return nil, d.takes()
 	case d.object:
 		if _, ok := types.Name(d.arg); !ok {
 			return nil, fmt.Errorf("%w: %v was not named by RegisterType", ErrEncode, d.arg)
@@ -186,13 +188,23 @@ func (d *definition) decodeArg(encoded []byte) (any, error) {
 	return vals[0], nil
 }
 
+// lacks reports whether the spec has no argument and the factory takes one: it
+// comes from a program where the factory takes none.
+func (d *definition) lacks(s Spec) bool {
+	return s.encoded == nil && s.arg == nil && d.arg != nil && d.arg.Kind() != reflect.Interface
+}
+
+func (d *definition) takes() error {
+	return fmt.Errorf("%w: factory %q takes a %v", ErrBadArgs, d.name, d.arg)
+}
+
 // argument returns the spec's argument as the factory takes it.
 func (d *definition) argument(s Spec) (any, error) {
 	switch {
 	case s.encoded != nil:
 		return d.decodeArg(s.encoded)
-	case s.arg == nil && d.arg != nil && d.arg.Kind() != reflect.Interface:
-		return nil, fmt.Errorf("%w: factory %q takes a %v", ErrBadArgs, d.name, d.arg)
+	case d.lacks(s):
+		return nil, d.takes()
 	default:
 		return s.arg, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -55,7 +56,9 @@ const (
 	exitWait = 200 * time.Millisecond
 	// drainWait bounds reading what a dead worker left in its pipes: a
 	// descendant may hold them open.
-	drainWait = time.Second
+	drainWait = 500 * time.Millisecond
+	// leastFrame is what a worker may always send: method tables and errors.
+	leastFrame = 1 << 20
 )
 
 func newProcessLink(c *processChild, life *Life, p *proc.Process) (*processLink, error) {
@@ -65,7 +68,7 @@ func newProcessLink(c *processChild, life *Life, p *proc.Process) (*processLink,
 	}
 	l := &processLink{
 		child: c, life: life, process: p, writer: w,
-		reader:  wire.NewReader(p.Replies, c.slot.cfg.limits.Frame),
+		reader:  wire.NewReader(p.Replies, max(c.slot.cfg.limits.Frame, leastFrame)),
 		decoder: wire.NewDecoder(types, c.slot.cfg.limits.Frame),
 		exit:    make(chan struct{}),
 		done:    make(chan struct{}),
@@ -73,6 +76,13 @@ func newProcessLink(c *processChild, life *Life, p *proc.Process) (*processLink,
 	l.pending = make(map[uint64]*Request)
 	l.output = newOutput(c.slot, life, p)
 	task.Go(func(context.Context) { l.bury() })
+	task.Go(func(context.Context) {
+		select {
+		case <-w.Broken(): // the worker may live on without ever reading a request
+			l.lost(w.Err())
+		case <-l.done:
+		}
+	})
 	return l, nil
 }
 
@@ -176,7 +186,7 @@ func (l *processLink) receive() {
 // to stop has to go then.
 func (l *processLink) lost(err error) {
 	l.mu.Lock()
-	if l.fault == nil && !isEOF(err) {
+	if l.fault == nil && !isEOF(err) && !errors.Is(err, os.ErrDeadlineExceeded) { // the latter is bury's
 		l.fault = err
 	}
 	expected := l.ending && isEOF(err)
@@ -250,7 +260,7 @@ func (l *processLink) failed(r *Request, v verdict, body []byte) error {
 	if err != nil {
 		return err
 	}
-	if hasData(node) { // a registered type, whose codec may be user code
+	if v.failed = true; hasData(node) { // a registered type, whose codec may be user code
 		l.later(r, v, func() (any, error) { return nil, fromNode(node) })
 		return nil
 	}
@@ -276,7 +286,14 @@ func (l *processLink) later(r *Request, v verdict, decode func() (any, error)) {
 	l.decodes.Add(1)
 	task.Go(func(context.Context) {
 		defer l.decodes.Done()
-		if v.value, v.err = decode(); v.err != nil && v.value == nil {
+		err := contained(func() error {
+			v.value, v.err = decode()
+			return nil
+		})
+		switch {
+		case err != nil:
+			v.value, v.err = nil, fmt.Errorf("%w: %w", ErrDecode, err)
+		case v.err != nil && !v.failed:
 			v.err = library(v.err)
 		}
 		l.life.reply(r, v)

@@ -26,20 +26,28 @@ const (
 func toNode(err error) wire.ErrorNode {
 	switch e := err.(type) { //nolint:errorlint // the outermost error decides, not one that it wraps
 	case *PanicError:
-		return wire.ErrorNode{Text: e.Value, Type: nodePanic, Stack: e.Stack, Kids: registeredKids(e.causes, 0)}
+		return wire.ErrorNode{Text: e.Value, Type: nodePanic, Stack: e.Stack, Kids: new(errorWalk).kids(e.causes, 0)}
 	case *libraryError:
 		name, _ := knownErrors.sentinel(e.is)
 		return wire.ErrorNode{Text: e.text, Type: nodeLibrary, Name: name}
 	}
-	node, _ := errorNode(err, 0)
+	node, _ := new(errorWalk).node(err, 0)
 	return node
 }
 
-const maxErrorDepth = 12
+// Limits of a walk through an error's chain, which may be a graph of any size.
+const (
+	maxErrorDepth = 12
+	maxErrors     = 128
+)
 
-// errorNode reports whether anything in err's chain is registered: only such
+// errorWalk is one such walk.
+type errorWalk struct{ seen int }
+
+// node reports whether anything in err's chain is registered: only such
 // branches are kept below the outermost error.
-func errorNode(err error, depth int) (wire.ErrorNode, bool) {
+func (w *errorWalk) node(err error, depth int) (wire.ErrorNode, bool) {
+	w.seen++
 	t := reflect.TypeOf(err)
 	node := wire.ErrorNode{Text: errorText(err), Type: wire.TypeText(t)}
 	if name, ok := knownErrors.sentinel(err); ok {
@@ -52,7 +60,7 @@ func errorNode(err error, depth int) (wire.ErrorNode, bool) {
 		}
 	}
 	if depth < maxErrorDepth {
-		node.Kids = append(registeredKids(unwrapped(err), depth), claimed(err)...)
+		node.Kids = append(w.kids(unwrapped(err), depth), claimed(err)...)
 	}
 	return node, node.Name != "" || len(node.Kids) > 0
 }
@@ -81,13 +89,13 @@ func safely(f func()) {
 	f()
 }
 
-func registeredKids(errs []error, depth int) []wire.ErrorNode {
+func (w *errorWalk) kids(errs []error, depth int) []wire.ErrorNode {
 	var kids []wire.ErrorNode
 	for _, err := range errs {
-		if err == nil {
+		if err == nil || w.seen >= maxErrors {
 			continue
 		}
-		if kid, ok := errorNode(err, depth+1); ok {
+		if kid, ok := w.node(err, depth+1); ok {
 			kids = append(kids, kid)
 		}
 	}
@@ -222,8 +230,10 @@ func (e *libraryError) Unwrap() error { return e.is }
 // library makes err, which wraps one of our sentinels, fit to cross.
 func library(err error) error {
 	for _, is := range []error{ErrBadArgs, ErrNoSuchMethod, ErrEncode, ErrDecode, ErrTooLarge, ErrUnsupported, ErrClosed, ErrBusy} {
-		if errors.Is(err, is) {
-			return &libraryError{is: is, text: err.Error()}
+		match := false
+		safely(func() { match = errors.Is(err, is) })
+		if match {
+			return &libraryError{is: is, text: errorText(err)}
 		}
 	}
 	return err

@@ -57,6 +57,7 @@ type verdict struct {
 	err         error // nil for a value
 	unexecuted  bool  // surely not executed
 	more        bool  // the runner goes on to the next request at once
+	failed      bool  // err is the handler's, not one of taking its reply
 	queued, ran time.Duration
 }
 

@@ -157,39 +157,47 @@ func (r *runner) execute(req *Request, more bool) {
 		r.sink.reply(req, verdict{err: library(cause), unexecuted: true, more: more})
 		return
 	}
+	replied := false
+	defer func() {
+		if replied {
+			return
+		}
+		// runtime.Goexit, which recover does not see, or user code around the
+		// handler: a codec or an Error method. None of it is asked again.
+		p := recover()
+		e := panicked(p, p == nil)
+		e.causes = nil
+		r.sink.reply(req, verdict{err: e, more: more})
+	}()
+	v := r.attempt(req)
+	v.more = more
+	r.sink.reply(req, v)
+	replied = true
+}
+
+// attempt runs the handler; a panic is its error.
+func (r *runner) attempt(req *Request) (v verdict) {
 	if err := req.decode(); err != nil {
-		r.sink.reply(req, verdict{err: library(err), unexecuted: true, more: more})
-		return
+		return verdict{err: library(err), unexecuted: true}
 	}
-	v := verdict{more: more}
 	var start time.Time
 	if r.timings {
 		start = time.Now()
 		v.queued = start.Sub(req.accepted)
 	}
-	finished := false
 	defer func() {
-		if finished {
-			return
+		if p := recover(); p != nil {
+			v.err = panicked(p, false)
 		}
-		// A panic, or runtime.Goexit, which recover does not see.
-		p := recover()
-		v.err = panicked(p, p == nil)
-		r.finish(req, v, start)
+		if v.err != nil {
+			v.value = nil
+		}
+		if r.timings {
+			v.ran = time.Since(start)
+		}
 	}()
 	v.value, v.err = r.invoke(req)
-	finished = true
-	r.finish(req, v, start)
-}
-
-func (r *runner) finish(req *Request, v verdict, start time.Time) {
-	if r.timings {
-		v.ran = time.Since(start)
-	}
-	if v.err != nil {
-		v.value = nil
-	}
-	r.sink.reply(req, v)
+	return v
 }
 
 func (r *runner) invoke(req *Request) (any, error) {

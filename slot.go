@@ -245,12 +245,16 @@ func (s *slot) epitaph(err error) error {
 // proceed records the end of a life and decides whether another one follows;
 // if so it returns when its time has come.
 func (s *slot) proceed(ctx context.Context, life *Life, err error, first bool) bool {
+	_, unstarted := errors.AsType[*StartError](err) // asks err, whose methods may be user code, so before the lock
+	stuck, _ := errors.AsType[*StuckError](err)
+	why := orErr(err, errEndedByItself)
+	givenUp := why
+	if s.cfg.restart.Type == Permanent {
+		givenUp = because(ErrRestartLimit, why)
+	}
 	s.mu.Lock()
 	s.err = err
-	s.report(life, err)
-	if err == nil && s.state != StateStopping && !s.again {
-		err = errEndedByItself
-	}
+	s.report(life, unstarted, stuck)
 	if s.state == StateStopping {
 		s.becomeLocked(StateIdle)
 		s.mu.Unlock()
@@ -262,9 +266,8 @@ func (s *slot) proceed(ctx context.Context, life *Life, err error, first bool) b
 		s.mu.Unlock()
 		return true
 	}
-	var started *StartError
-	if first && errors.As(err, &started) { // it never was up: whoever launched it is told
-		s.endLocked(err)
+	if first && unstarted { // it never was up: whoever launched it is told
+		s.endLocked(why)
 		s.mu.Unlock()
 		return false
 	}
@@ -274,11 +277,8 @@ func (s *slot) proceed(ctx context.Context, life *Life, err error, first bool) b
 	wait, again, history := restart.Decide(s.policy(), s.history, time.Now(), rand.Float64())
 	s.history = history
 	if !again {
-		if s.cfg.restart.Type == Permanent {
-			err = because(ErrRestartLimit, err)
-		}
-		s.endLocked(err)
-		s.emit(Event{Kind: EventGivenUp, Incarnation: life.Incarnation(), Err: err})
+		s.endLocked(givenUp)
+		s.emit(Event{Kind: EventGivenUp, Incarnation: life.Incarnation(), Err: givenUp})
 		s.mu.Unlock()
 		return false
 	}
@@ -320,15 +320,13 @@ func (s *slot) policy() restart.Policy {
 	return p
 }
 
-// report tells the events how a life ended; the mutex is held.
-func (s *slot) report(life *Life, err error) {
-	e := Event{Kind: EventExited, Incarnation: life.Incarnation(), Pid: pidOf(life.link), Err: err}
-	var started *StartError
-	var stuck *StuckError
+// report tells the events how a life ended, which s.err says; the mutex is held.
+func (s *slot) report(life *Life, unstarted bool, stuck *StuckError) {
+	e := Event{Kind: EventExited, Incarnation: life.Incarnation(), Pid: pidOf(life.link), Err: s.err}
 	switch {
-	case errors.As(err, &started):
+	case unstarted:
 		e.Kind = EventStartFailed
-	case errors.As(err, &stuck):
+	case stuck != nil:
 		e.Kind = EventStuck
 		s.abandoned.add(stuck, goneWhen(life.link))
 	case s.state == StateStopping || s.again:

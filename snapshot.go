@@ -69,20 +69,27 @@ func (s *Supervisor) Snapshot() Snapshot {
 }
 
 func (s *slot) snapshot() ChildSnapshot {
+	c, last := s.look()
+	if last != nil {
+		c.LastExit = errorText(last) // perhaps user code, so not under the lock
+	}
+	return c
+}
+
+// look is what there is to see of the child without asking anybody; last is how
+// its last life ended.
+func (s *slot) look() (c ChildSnapshot, last error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := ChildSnapshot{
+	c = ChildSnapshot{
 		ProcID: s.id, Name: s.cfg.name, Kind: s.cfg.kind.String(), State: s.state,
 		Restarts: s.restarts, Load: Load{Late: s.late.Load()},
 	}
 	if s.cfg.outside {
 		c.Kind = "outside"
 	}
-	if s.err != nil {
-		c.LastExit = s.err.Error()
-	}
 	if s.life == nil {
-		return c
+		return c, s.err
 	}
 	c.Incarnation = s.life.Incarnation()
 	if s.state == StateUp || s.state == StateStopping {
@@ -91,7 +98,7 @@ func (s *slot) snapshot() ChildSnapshot {
 		c.Load.Queued = max(0, s.gate.held()-c.Load.InFlight)
 		c.Pid, c.Since = pidOf(s.life.link), s.life.up
 	}
-	return c
+	return c, s.err
 }
 
 // objectSnapshot asks the object for its own, in the queue of its requests.

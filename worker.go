@@ -125,6 +125,7 @@ func (w *worker) serve() (status int, err error) {
 		return 0, err
 	}
 	w.reader.SetLimit(w.hello.FrameLimit)
+	w.writer.SetLimit(w.hello.FrameLimit)
 	w.decoder = wire.NewDecoder(types, w.hello.FrameLimit)
 	w.self = &self{Info: Info{ProcID: w.hello.ProcID, Name: w.hello.Name, Incarnation: w.hello.Incarnation}}
 	if w.hello.Name != "" {

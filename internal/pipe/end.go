@@ -33,6 +33,17 @@ func (w *Writer) restLocked() {
 	}
 }
 
+// Broken returns a channel that is closed when a write has failed, which ends
+// the Writer. Close does not close it.
+func (w *Writer) Broken() <-chan struct{} { return w.broken }
+
+// Err returns why nothing can be sent any more, or nil.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
 // failed ends the Writer in the middle of it and puts back what of it never
 // left, so that [Writer.Unsent] is true to the byte.
 func (w *Writer) failed(err error, it item, begun bool) {
@@ -41,6 +52,7 @@ func (w *Writer) failed(err error, it item, begun bool) {
 	w.restLocked()
 	if w.err == nil {
 		w.err = err
+		close(w.broken)
 	}
 	if it.body != nil {
 		if !begun {

@@ -58,3 +58,35 @@ func TestBuffersAreUsedAgain(t *testing.T) {
 	send(200 << 10)
 	require.LessOrEqual(t, cap(w.spare.small), 64<<10, "room kept after a large frame")
 }
+
+// A large payload that the writer has taken and not begun waits no longer, and yet nothing that may be about it goes first:
+// it would be about a request that the reader has not heard of. From outside that moment cannot be hit.
+func TestInOrderStaysBehindThePayloadThatIsTaken(t *testing.T) {
+	r, f, err := os.Pipe()
+	require.NoError(t, err, "os.Pipe")
+	defer r.Close()
+	w, err := NewWriter(f, 0)
+	require.NoError(t, err, "NewWriter")
+	defer w.Close()
+
+	w.busy = true
+	w.appendLocked(wire.Header{Kind: wire.KindRequest, Request: 7}, make([]byte, 2*wire.ChunkSize+10), true)
+	large, ok := w.next()
+	require.True(t, ok, "something to write")
+	require.NoError(t, w.InOrder(wire.Header{Kind: wire.KindCancel, Request: 7}), "InOrder")
+	w.handOver(func() {
+		if w.writeItem(large) {
+			w.run()
+		}
+	})
+	in := wire.NewReader(r, 0)
+	h, _, err := in.Next()
+	require.NoError(t, err, "Next frame")
+	require.Equal(t, wire.KindCancel, h.Kind, "the first whole message overtakes the rest of the payload")
+	require.Equal(t, uint64(7), in.UnderWay(), "the request that has begun to arrive before it")
+	h, b, err := in.Next()
+	require.NoError(t, err, "Next frame")
+	require.Equal(t, []any{wire.KindRequest, uint64(7)}, []any{h.Kind, h.Request}, "the second message")
+	require.Len(t, b, 2*wire.ChunkSize+10, "its payload")
+	w.Flush()
+}

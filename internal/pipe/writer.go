@@ -26,8 +26,9 @@ var ErrClosed = errors.New("supervisor: pipe is closed")
 // may be called concurrently. What waits to be written is bounded by the
 // callers, who account for the sizes of what they send.
 type Writer struct {
-	file *os.File
-	raw  syscall.RawConn
+	file   *os.File
+	raw    syscall.RawConn
+	broken chan struct{} // closed when a write has failed
 
 	mu      sync.Mutex
 	enc     *wire.Encoder // the direction's value stream; used under mu
@@ -62,7 +63,14 @@ func NewWriter(file *os.File, limit int) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{file: file, raw: raw, enc: wire.NewEncoder(limit)}, nil
+	return &Writer{file: file, raw: raw, broken: make(chan struct{}), enc: wire.NewEncoder(limit)}, nil
+}
+
+// SetLimit changes the limit for the payloads to come.
+func (w *Writer) SetLimit(limit int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.enc.SetLimit(limit)
 }
 
 // Send queues one data frame and starts writing unless somebody else does. The

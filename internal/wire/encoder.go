@@ -22,6 +22,9 @@ type Encoder struct {
 // NewEncoder returns an Encoder for payloads of at most limit bytes. Limit 0 means [DefaultLimit].
 func NewEncoder(limit int) *Encoder { return &Encoder{limit: bounded(limit)} }
 
+// SetLimit changes the limit for the payloads to come.
+func (e *Encoder) SetLimit(limit int) { e.limit = bounded(limit) }
+
 // Stream returns the number of the current stream. Each Request and Reply with values carries it in its header, read
 // after [Encoder.Finish].
 func (e *Encoder) Stream() uint16 { return e.stream }
