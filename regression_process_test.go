@@ -2,7 +2,8 @@
 
 package supervisor_test
 
-// What only workers show: they can be stopped for a while, killed, and sent more than a pipe holds. Every test here failed once.
+// What only workers show: they can be stopped for a while, killed, and sent more than a pipe holds. What is tested
+// here was wrong once.
 
 import (
 	"context"
@@ -56,16 +57,24 @@ func TestCancelBetweenTwoWorkers(t *testing.T) {
 	testkit.Until(t, "the worker that is being stopped takes no requests", func() bool {
 		return errors.Is(sup.TrySend(supervisor.NewSendPayload(0, "Step", 0)), supervisor.ErrBusy)
 	})
-	p := named("withdrawn", 0, "Step", 0)
-	sent := make(chan error, 1)
-	task.Go(func(context.Context) { sent <- sup.Send(ctx, p) })
-	testkit.Until(t, "the request is known", func() bool { return sup.Cancel(p.ReqID) == nil })
+	var withdrawn []supervisor.SendPayload
+	sent := make(chan error, 20)
+	for i := range cap(sent) {
+		p := named(fmt.Sprint("withdrawn ", i), 0, "Step", 0)
+		task.Go(func(context.Context) { sent <- sup.Send(ctx, p) })
+		testkit.Until(t, "the request is known", func() bool { return sup.Cancel(p.ReqID) == nil })
+		withdrawn = append(withdrawn, p)
+	}
 	letGo()
 	require.NoError(t, testkit.Receive(t, restarted, "the end of Restart"), "Restart")
-	require.NoError(t, testkit.Receive(t, sent, "the end of Send"), "Send of a request that has its verdict")
-	got, err := sup.RecvAll(ctx, []supervisor.SendPayload{p}, supervisor.IgnoreErr())
+	for range withdrawn {
+		require.NoError(t, testkit.Receive(t, sent, "the end of Send"), "Send of a request that has its verdict")
+	}
+	got, err := sup.RecvAll(ctx, withdrawn, supervisor.IgnoreErr())
 	require.NoError(t, err, "RecvAll")
-	require.ErrorIs(t, got[0].Err, supervisor.ErrCanceled, "verdict of the withdrawn request")
+	for _, p := range got {
+		require.ErrorIs(t, p.Err, supervisor.ErrCanceled, "verdict of %q", p.ReqID)
+	}
 	n, err := supervisor.Call[int](ctx, sup, 0, "Step", 0)
 	require.NoError(t, err, "Call of the next worker")
 	require.Equal(t, 1, n, "steps of the next worker, which begins anew")
@@ -143,7 +152,9 @@ func TestEndOfSupervisorReachesUnregisteringWorker(t *testing.T) {
 				}
 			})
 			require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "the worker after the end of the supervisor")
-			testkit.Receive(t, unregistered, "the end of Unregister")
+			if err := testkit.Receive(t, unregistered, "the end of Unregister"); err != nil {
+				require.True(t, namesStuck(err, 0, ""), "Unregister names the child that was not given its time: %v", err)
+			}
 		})
 	}
 }
@@ -216,8 +227,8 @@ func TestCancelOfLargePayload(t *testing.T) {
 	testkit.NoLeaks(t)
 	ctx := testkit.Context(t)
 	sup := withWorker(t, newWitness)
-	for round := range 50 {
-		p := named(fmt.Sprint("large ", round), 0, "Await", make([]byte, 300<<10+round*(40<<10)))
+	for round := range 20 {
+		p := named(fmt.Sprint("large ", round), 0, "Await", make([]byte, 300<<10+round*(20<<10)))
 		send(t, sup, p)
 		require.NoError(t, sup.Cancel(p.ReqID), "Cancel in round %d", round)
 		got, err := sup.RecvAll(ctx, []supervisor.SendPayload{p}, supervisor.IgnoreErr())

@@ -1,6 +1,6 @@
 package supervisor_test
 
-// Requests whose sender withdraws, or gives up, at an inconvenient moment. Every test here failed once.
+// Requests whose sender withdraws, or gives up, at an inconvenient moment. What is tested here was wrong once.
 
 import (
 	"context"
@@ -63,38 +63,45 @@ func TestRecvAllReturnsWhenItsSendsFail(t *testing.T) {
 	})
 }
 
+// sending has somebody send a request, who then waits for room, or for the next life.
+func sending(ctx context.Context, sup *supervisor.Supervisor, p supervisor.SendPayload) <-chan error {
+	sent := make(chan error, 1)
+	go func() { sent <- sup.Send(ctx, p) }()
+	synctest.Wait()
+	return sent
+}
+
 // Cancel gives the verdict. What then becomes of the Send, which still waits for room, must not give a second one.
 func TestCancelWhileSendWaitsForRoom(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		end  func(d *desk, cancel context.CancelFunc)
-		busy bool // to the end
 	}{
-		{"and room comes", func(d *desk, _ context.CancelFunc) { d.finish("busy") }, false},
-		{"and its ctx ends", func(_ *desk, cancel context.CancelFunc) { cancel() }, true},
-		{"and its time is over", func(*desk, context.CancelFunc) { <-time.After(2 * time.Hour) }, true},
+		{"and room comes", func(d *desk, _ context.CancelFunc) { d.finish("busy", "next") }},
+		{"and its ctx ends", func(_ *desk, cancel context.CancelFunc) { cancel() }},
+		{"and its time is over", func(*desk, context.CancelFunc) { <-time.After(2 * time.Hour) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				sup, d := withDesk(t, supervisor.Limits{Queue: 1})
 				works(t, sup, "busy")
+				next := sending(t.Context(), sup, named("next", 0, "Work", "next"))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				p := named("withdrawn", 0, "Work", "withdrawn")
 				p.Timeout = time.Hour
-				sent := make(chan error, 1)
-				go func() { sent <- sup.Send(ctx, p) }()
-				synctest.Wait()
+				sent := sending(ctx, sup, p)
 				require.NoError(t, sup.Cancel(p.ReqID), "Cancel of a request that waits for room")
 				got, err := sup.Recv(t.Context())
 				require.ErrorIs(t, err, supervisor.ErrCanceled, "its verdict")
 				require.Equal(t, p.ReqID, got.ReqID, "the request in the verdict")
 				tt.end(d, cancel)
 				require.NoError(t, <-sent, "Send of a request that has its verdict")
-				if tt.busy {
-					d.finish("busy")
+				if d.runs("next") == 0 {
+					d.finish("busy", "next")
 				}
-				requireRecv(t, sup, "busy")
+				require.NoError(t, <-next, "Send of the one that waited before it")
+				requireRecv(t, sup, "busy", "next")
 				require.Zero(t, d.runs("withdrawn"), "executions of the withdrawn request")
 				requireRoom(t, sup, d, 1)
 			})
@@ -112,9 +119,7 @@ func TestOneVerdictOnTheWay(t *testing.T) {
 			works(t, sup, busy)
 			ctx, cancel := context.WithCancel(t.Context())
 			p := named(fmt.Sprint("contested ", round), 0, "Double", 1)
-			sent := make(chan error, 1)
-			go func() { sent <- sup.Send(ctx, p) }()
-			synctest.Wait()
+			sent := sending(ctx, sup, p)
 			var all sync.WaitGroup
 			all.Go(func() { _ = sup.Cancel(p.ReqID) }) // fails if Send has failed before
 			all.Go(cancel)
@@ -184,9 +189,7 @@ func TestRoomAfterWithdrawalsBetweenTwoLives(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			p := supervisor.NewSendPayload(0, "Double", 1)
-			sent := make(chan error, 1)
-			go func() { sent <- sup.Send(ctx, p) }()
-			synctest.Wait()
+			sent := sending(ctx, sup, p)
 			if err := sup.Cancel(p.ReqID); err != nil {
 				return err
 			}
@@ -232,9 +235,7 @@ func TestCancelBetweenTwoLives(t *testing.T) {
 		sup, d := withDesk(t)
 		restarted := betweenLives(t, sup, d)
 		p := named("withdrawn", 0, "Work", "withdrawn")
-		sent := make(chan error, 1)
-		go func() { sent <- sup.Send(context.Background(), p) }()
-		synctest.Wait()
+		sent := sending(t.Context(), sup, p)
 		require.NoError(t, sup.Cancel(p.ReqID), "Cancel of a request between two lives")
 		d.end("deaf", deskEnd{})
 		require.NoError(t, <-restarted, "Restart")
@@ -246,6 +247,26 @@ func TestCancelBetweenTwoLives(t *testing.T) {
 		require.Equal(t, 4, n, "its result")
 		require.Zero(t, d.runs("withdrawn"), "executions of the withdrawn request")
 		requireRecv(t, sup)
+	})
+}
+
+// Not even a Link that looks at no context gets it.
+func TestCancelBetweenTwoOutsideLives(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		o := &scripted{}
+		sup, _ := withScripted(t, o)
+		requireDelays(t, sup, o, 0)
+		o.last().die(errDied)
+		require.Equal(t, supervisor.StateWaiting, stateOf(sup), "state after the second end")
+		p := named("withdrawn", 0, "Anything")
+		withdrawn := sending(t.Context(), sup, p)
+		kept := sending(t.Context(), sup, named("kept", 0, "Anything"))
+		require.NoError(t, sup.Cancel(p.ReqID), "Cancel of a request between two lives")
+		require.NoError(t, <-withdrawn, "Send of a request that has its verdict")
+		require.NoError(t, <-kept, "Send of another one")
+		require.Len(t, o.last().requests, 1, "requests that the next life has got")
+		o.last().answer(t, 1)
+		requireRecv(t, sup, "withdrawn", "kept")
 	})
 }
 
