@@ -193,11 +193,11 @@ func (s *Supervisor) send(ctx context.Context, p SendPayload, wait bool, gather 
 	if err != nil {
 		return err
 	}
-	entry, err := c.gen.inbox.OpenFor(p.ReqID, c)
-	if err != nil {
+	entry := c.gen.inbox.Prepare(p.ReqID, c)
+	c.sink = inboxSink{entry} // before Open: from then on it can be withdrawn
+	if err := entry.Open(); err != nil {
 		return p.refused(inboxError(err))
 	}
-	c.sink = inboxSink{entry}
 	if gather != nil {
 		err = gather.Add(p.ReqID) // before anything is sent, so that nobody else gets the reply
 	}

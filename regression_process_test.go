@@ -25,12 +25,19 @@ import (
 	"github.com/workerlink/supervisor/internal/testkit"
 )
 
-// hold stops the worker of child 0 as a debugger would. letGo continues it.
+// hold stops the worker of child 0 as a debugger would, and waits until nothing of it runs. letGo continues it.
 func hold(t testing.TB, sup *supervisor.Supervisor) (letGo func()) {
 	t.Helper()
 	pid := sup.Snapshot().Children[0].Pid
 	require.NotZero(t, pid, "process id of child 0")
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP), "SIGSTOP")
+	var status syscall.WaitStatus
+	_, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil)
+	for errors.Is(err, syscall.EINTR) {
+		_, err = syscall.Wait4(pid, &status, syscall.WUNTRACED, nil)
+	}
+	require.NoError(t, err, "wait for the worker to stop")
+	require.True(t, status.Stopped(), "the worker has stopped: %v", status)
 	return func() {
 		t.Helper()
 		require.NoError(t, syscall.Kill(pid, syscall.SIGCONT), "SIGCONT")

@@ -109,6 +109,32 @@ func TestCancelWhileSendWaitsForRoom(t *testing.T) {
 	}
 }
 
+// A request can be found, and so withdrawn, as soon as Send has taken its place in the inbox. On a fake clock that is too
+// short a moment.
+func TestCancelOfWhatIsJustBeingSent(t *testing.T) {
+	testkit.NoLeaks(t)
+	ctx := testkit.Context(t)
+	sup, _ := withDesk(t)
+	for round := range 2000 {
+		p := named(fmt.Sprint("hasty ", round), 0, "Double", round)
+		sent := make(chan error, 1)
+		go func() { sent <- sup.Send(ctx, p) }()
+		for sup.Cancel(p.ReqID) != nil {
+			runtime.Gosched()
+		}
+		require.NoError(t, testkit.Receive(t, sent, "the end of Send"), "Send of a request that has a verdict")
+		got, err := sup.Recv(ctx, supervisor.IgnoreErr())
+		require.NoError(t, err, "Recv in round %d", round)
+		require.Equal(t, p.ReqID, got.ReqID, "the request with a verdict in round %d", round)
+		if got.Err != nil {
+			require.ErrorIs(t, got.Err, supervisor.ErrCanceled, "the verdict in round %d", round)
+		}
+	}
+	s := sup.Snapshot()
+	require.Zero(t, s.Open+s.Unclaimed, "what is left in the inbox")
+	shutdown(t, sup)
+}
+
 // Three things come at once: room, Cancel, and the end of Send's ctx. Either Send fails or there is one verdict.
 func TestOneVerdictOnTheWay(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

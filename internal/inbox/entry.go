@@ -19,7 +19,7 @@ const (
 	stateGone           // not in the box any more
 )
 
-// An Entry is the place of one request, from [Box.Open] to its verdict. Who opened it calls either [Entry.Deliver] or
+// An Entry is the place of one request, from its Open to its verdict. Who opened it calls either [Entry.Deliver] or
 // [Entry.Drop].
 type Entry[V any] struct {
 	box *Box[V]

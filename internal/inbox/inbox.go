@@ -49,7 +49,13 @@ func New[V any](limit int) *Box[V] {
 // Open takes a place for a request that is about to be sent. It never waits. The error is an [*IDError] with
 // [ErrDuplicate] if the id is open or its reply unclaimed, [ErrFull] if there is no place, or [ErrClosed].
 // An id that a gather awaits although it was not sent is attached to that gather.
-func (b *Box[V]) Open(id string) (*Entry[V], error) { return b.OpenFor(id, nil) }
+func (b *Box[V]) Open(id string) (*Entry[V], error) {
+	e := b.Prepare(id, nil)
+	if err := e.Open(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
 
 // Next claims the unclaimed reply that arrived first, and waits for one if there is none; who waits longest is served
 // first. What has arrived is handed out even if ctx has ended or the box was closed; otherwise the error is that of ctx,
