@@ -12,7 +12,7 @@ import (
 )
 
 // The way of a request: Send, TrySend or Do makes a call (newCall: child,
-// method, arguments), admit finds room in the child's queue, hand gives it to
+// method, arguments), pass finds room in the child's queue, hand gives it to
 // the life that is up, the Link executes it, and settle brings its one verdict
 // to its sink: the inbox, a waiting Do, or a future.
 
@@ -73,10 +73,14 @@ func (c *call) start(ctx context.Context, wait bool) error {
 	if err := future.Cause(ctx); err != nil {
 		return err
 	}
-	wait = wait && !c.slot.ownChild(ctx)
-	err := c.admit(ctx, wait)
-	if err == nil {
-		err = c.slot.hand(ctx, c, wait)
+	err := c.pass(ctx, false)
+	if wait && errors.Is(err, ErrBusy) && !c.slot.ownChild(ctx) {
+		waiting, cancel := context.WithCancel(ctx)
+		defer cancel()
+		c.room.stopWaiting.Store(&cancel) // for finish
+		if !c.done.Load() {
+			err = c.pass(waiting, true)
+		}
 	}
 	if err == nil {
 		return nil
@@ -88,16 +92,15 @@ func (c *call) start(ctx context.Context, wait bool) error {
 	return err
 }
 
-func (c *call) admit(ctx context.Context, wait bool) (err error) {
-	if wait {
-		err = c.slot.gate.enter(ctx, c.room.size)
-	} else {
-		err = c.slot.gate.tryEnter(c.room.size)
-	}
-	if err == nil {
+// pass takes the call through its child's queue to a life.
+func (c *call) pass(ctx context.Context, wait bool) error {
+	if !c.room.taken.Load() {
+		if err := c.slot.gate.admit(ctx, c.room.size, wait); err != nil {
+			return err
+		}
 		c.room.taken.Store(true)
 	}
-	return err
+	return c.slot.hand(ctx, c, wait)
 }
 
 // errWithdrawn ends the way of a call that has its verdict already.

@@ -83,7 +83,7 @@ func (l *Life) reply(r *Request, v verdict) bool {
 	if p, ok := v.err.(*PanicError); ok { //nolint:errorlint // not one that a handler passes on
 		l.slot.emit(Event{Kind: EventPanic, Incarnation: l.Incarnation(), Err: p, Text: r.Method})
 	}
-	if !v.unexecuted && r.overdue() && errors.Is(v.err, context.DeadlineExceeded) {
+	if !v.unexecuted && v.err != nil && r.overdue() && pastDeadline(v.err) {
 		v.err = ErrTimeout // the handler noticed first; the verdict does not depend on that
 	}
 	if r.call.settle(v) {
@@ -93,6 +93,12 @@ func (l *Life) reply(r *Request, v verdict) bool {
 		l.slot.countLate(l, r.Method)
 	}
 	return false
+}
+
+// pastDeadline reports whether err says so; it may be a user's, with methods.
+func pastDeadline(err error) (past bool) {
+	safely(func() { past = errors.Is(err, context.DeadlineExceeded) })
+	return past
 }
 
 // add makes c one of the life's open calls and gives it its number; false if
@@ -227,8 +233,9 @@ type expiry struct {
 
 // room is what a call takes of its child's queue.
 type room struct {
-	size  int64
-	taken atomic.Bool
+	size        int64
+	taken       atomic.Bool
+	stopWaiting atomic.Pointer[context.CancelFunc] // of who waits for it; nil if nobody does
 }
 
 // leave gives the call's room back, if it has any.
@@ -267,6 +274,9 @@ func (c *call) finish(v verdict) {
 		t.Stop()
 	}
 	c.scope.end(v.err)
+	if stop := c.room.stopWaiting.Load(); stop != nil {
+		(*stop)() // it was withdrawn before a life had it
+	}
 	c.reply = p
 	c.sink.deliver(c)
 }

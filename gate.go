@@ -34,6 +34,14 @@ func (g *gate) fitsLocked(size int64) bool {
 	return g.n < g.limit && (g.bytes == 0 || g.bytes+size <= g.bytesLimit)
 }
 
+// admit enters, at once or not at all unless wait is set.
+func (g *gate) admit(ctx context.Context, size int64, wait bool) error {
+	if wait {
+		return g.enter(ctx, size)
+	}
+	return g.tryEnter(size)
+}
+
 // tryEnter enters at once or returns [ErrBusy].
 func (g *gate) tryEnter(size int64) error {
 	g.mu.Lock()

@@ -495,3 +495,24 @@ func TestUnclaimedRepliesHoldNoArguments(t *testing.T) {
 		})
 	}
 }
+
+// The verdict of a withdrawn request does not come alone: the Send that still waits for room returns with it.
+func TestCancelEndsAWaitingSend(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		sup, d := withDesk(t, supervisor.Limits{Queue: 1})
+		works(t, sup, "busy")
+		p := named("waiting", 0, "Double", 1)
+		sent := sending(t.Context(), sup, p)
+		synctest.Wait()
+		require.NoError(t, sup.Cancel(p.ReqID), "Cancel")
+		require.NoError(t, <-sent, "Send of what was withdrawn while it waited: its reply is there")
+		got, err := sup.Recv(ended(), supervisor.IgnoreErr())
+		require.NoError(t, err, "Recv")
+		require.Equal(t, p.ReqID, got.ReqID, "whose reply")
+		require.ErrorIs(t, got.Err, supervisor.ErrCanceled, "its verdict")
+		d.end("busy", deskEnd{})
+		synctest.Wait()
+		requireRecv(t, sup, "busy")
+		requireRoom(t, sup, d, 1)
+	})
+}
