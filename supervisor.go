@@ -292,7 +292,8 @@ func (s *Supervisor) Done() <-chan struct{} { return s.gen.Load().done }
 func (s *Supervisor) Err() error { return s.gen.Load().reason() }
 
 // Serve is StartLink and waiting for the end: nil after an orderly one, which
-// the end of ctx is. It makes a Supervisor a suture service and an errgroup function.
+// the end of ctx is. It makes a Supervisor a suture service and an errgroup
+// function. Requests are accepted once [Supervisor.Healthy] is nil.
 func (s *Supervisor) Serve(ctx context.Context) error {
 	if err := s.StartLink(ctx); err != nil {
 		if ctx.Err() != nil {

@@ -267,7 +267,8 @@ func (w *worker) terminated() {
 }
 
 // orphanGrace is how long an orphan's handlers and its Close may take at most.
-const orphanGrace = time.Second
+// Workers of workers notice one after the other, so it adds up with the depth.
+const orphanGrace = 500 * time.Millisecond
 
 // orphaned ends a worker whose host is gone, and all of its process group.
 func (w *worker) orphaned() {
