@@ -176,11 +176,7 @@ func (l *threadLink) Stop(ctx context.Context) error {
 		l.mu.Unlock()
 	}
 	l.abort()
-	last := time.NewTimer(lastGrace)
-	defer last.Stop()
-	select {
-	case <-l.done:
-	case <-last.C:
+	if !awaitFor(l.done, lastGrace) {
 		l.abandon()
 	}
 	return l.outcome()
@@ -190,11 +186,7 @@ func (l *threadLink) Stop(ctx context.Context) error {
 // then contexts are cancelled, then Close runs.
 func (l *threadLink) end() {
 	l.runner.close()
-	grace := time.NewTimer(l.child.cfg.stop.grace())
-	defer grace.Stop()
-	select {
-	case <-l.runner.drained:
-	case <-grace.C:
+	if !awaitFor(l.runner.drained, l.child.cfg.stop.grace()) {
 		l.abort()
 		<-l.runner.drained // an abandoned life waits here until its handler returns
 	}

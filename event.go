@@ -162,13 +162,7 @@ func (q *eventQueue) settle(d time.Duration) {
 	q.mu.Lock()
 	drain := q.drain
 	q.mu.Unlock()
-	if drain == nil {
-		return
-	}
-	limit := time.NewTimer(d)
-	defer limit.Stop()
-	select {
-	case <-drain.Done():
-	case <-limit.C:
+	if drain != nil {
+		awaitFor(drain.Done(), d)
 	}
 }

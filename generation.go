@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/workerlink/supervisor/future"
 	"github.com/workerlink/supervisor/internal/inbox"
@@ -138,12 +137,8 @@ func (g *generation) teardown() {
 // awaitKilled waits for the end of a teardown that kills. A Link made
 // elsewhere may not keep its word, so even this has a limit.
 func (g *generation) awaitKilled() {
-	limit := time.NewTimer(2 * (lastGrace + killWait))
-	defer limit.Stop()
-	select {
-	case <-g.done:
+	if awaitFor(g.done, 2*(lastGrace+killWait)) {
 		return
-	case <-limit.C:
 	}
 	var left []*StuckError
 	for _, sl := range g.sup.present() {

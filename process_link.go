@@ -334,11 +334,7 @@ func (l *processLink) expectEnd() bool {
 
 // terminate sends SIGTERM when the grace is over.
 func (l *processLink) terminate() {
-	grace := time.NewTimer(l.child.slot.cfg.stop.grace())
-	defer grace.Stop()
-	select {
-	case <-l.done:
-	case <-grace.C:
+	if !awaitFor(l.done, l.child.slot.cfg.stop.grace()) {
 		l.process.Terminate()
 	}
 }
@@ -373,12 +369,3 @@ func (l *processLink) outcome() error {
 
 // awaitDone waits for the end of the life, but not longer than d.
 func (l *processLink) awaitDone(d time.Duration) { awaitFor(l.done, d) }
-
-func awaitFor(done <-chan struct{}, d time.Duration) {
-	limit := time.NewTimer(d)
-	defer limit.Stop()
-	select {
-	case <-done:
-	case <-limit.C:
-	}
-}

@@ -186,14 +186,7 @@ func (s *slot) lastChance(t *task.Task) bool {
 	if s.cfg.kind == Process {
 		wait += killWait
 	}
-	last := time.NewTimer(wait)
-	defer last.Stop()
-	select {
-	case <-t.Done():
-		return true
-	case <-last.C:
-		return false
-	}
+	return awaitFor(t.Done(), wait)
 }
 
 func (s *slot) startError(life *Life, err error) *StartError {
