@@ -15,21 +15,11 @@ import (
 // Every kind of child passes the same suite.
 
 func TestGoroutineChildren(t *testing.T) {
-	childtest.Run(t, func(*testing.T) childtest.Kind {
-		return childtest.Kind{
-			Name: "goroutine", Type: supervisor.Goroutine, Register: bySpec(),
-			Can: childtest.Can{Specs: true, Table: true, Concurrency: true, Remote: true},
-		}
-	})
+	childtest.Run(t, func(*testing.T) childtest.Kind { return childtest.Goroutines() })
 }
 
 func TestCopyingGoroutineChildren(t *testing.T) {
-	childtest.Run(t, func(*testing.T) childtest.Kind {
-		return childtest.Kind{
-			Name: "goroutine", Type: supervisor.Goroutine, Register: bySpec(supervisor.WithCopy()),
-			Can: childtest.Can{Copy: true, Specs: true, Table: true, Concurrency: true, Remote: true},
-		}
-	})
+	childtest.Run(t, func(*testing.T) childtest.Kind { return childtest.Copies() })
 }
 
 func TestProcessChildren(t *testing.T) {
@@ -40,22 +30,7 @@ func TestProcessChildren(t *testing.T) {
 		require.ErrorIs(t, err, supervisor.ErrUnsupported)
 		return
 	}
-	childtest.Run(t, func(*testing.T) childtest.Kind {
-		return childtest.Kind{
-			Name: "process", Type: supervisor.Process, Register: bySpec(), Kill: childtest.KillProcess,
-			Can: childtest.Can{Process: true, Copy: true, Specs: true, Table: true, Concurrency: true, Remote: true},
-		}
-	})
-}
-
-// registerFunc is how a kind adds a child.
-type registerFunc = func(context.Context, *supervisor.Supervisor, childtest.Job, ...supervisor.ChildOption) (int, error)
-
-// bySpec registers workers by their spec.
-func bySpec(always ...supervisor.ChildOption) registerFunc {
-	return func(ctx context.Context, s *supervisor.Supervisor, job childtest.Job, opts ...supervisor.ChildOption) (int, error) {
-		return s.Register(ctx, childtest.Spec(job), append(always[:len(always):len(always)], opts...)...)
-	}
+	childtest.Run(t, func(*testing.T) childtest.Kind { return childtest.Processes() })
 }
 
 func TestOutsideChildren(t *testing.T) {

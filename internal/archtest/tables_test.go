@@ -26,6 +26,7 @@ var layers = []archtest.Layer{
 
 	// These serve tests, and so may look up to what they test.
 	{Package: "internal/childtest", ForTests: true, Imports: []string{"..."}},
+	{Package: "internal/faulttest", ForTests: true, Imports: []string{"..."}},
 	{Package: "internal/testkit", ForTests: true, Imports: []string{"..."}},
 	{Package: "internal/archtest", ForTests: true},
 }

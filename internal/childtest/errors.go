@@ -22,7 +22,7 @@ var errorRules = []rule{
 }
 
 func errorIdentities(t *testing.T, k Kind) {
-	r := start(t, k)
+	r := Start(t, k)
 	for _, row := range []struct {
 		fault, text string
 		is          []error
@@ -36,8 +36,8 @@ func errorIdentities(t *testing.T, k Kind) {
 		{"canceled", "context canceled", []error{context.Canceled}},
 		{"deadline", "too slow: context deadline exceeded", []error{context.DeadlineExceeded}},
 	} {
-		_, err := supervisor.Call[int](r.ctx, r.sup, r.id, "Fail", row.fault)
-		e := callError(t, err, r.id, "Fail")
+		_, err := supervisor.Call[int](r.Ctx, r.Sup, r.ID, "Fail", row.fault)
+		e := CallErrorOf(t, err, r.ID, "Fail")
 		require.False(t, e.Unexecuted, "%s: %v", row.fault, e)
 		require.Equal(t, row.text, e.Err.Error(), row.fault)
 		for _, all := range []error{ErrSentinel, ErrOther, io.ErrUnexpectedEOF, context.Canceled, context.DeadlineExceeded} {
@@ -53,7 +53,7 @@ func errorIdentities(t *testing.T, k Kind) {
 		require.NotErrorIs(t, err, supervisor.ErrTimeout, "%s: it is the handler's, not ours", row.fault)
 	}
 	for _, fault := range []string{"typed", "wrapped type"} {
-		_, err := supervisor.Call[int](r.ctx, r.sup, r.id, "Fail", fault)
+		_, err := supervisor.Call[int](r.Ctx, r.Sup, r.ID, "Fail", fault)
 		var code *CodeError
 		require.ErrorAs(t, err, &code, fault)
 		require.Equal(t, faultCode(fault), *code, fault)
@@ -62,8 +62,8 @@ func errorIdentities(t *testing.T, k Kind) {
 
 // The error of os.Open holds a system error number, whose Is method says that it is fs.ErrNotExist.
 func errorsByMethod(t *testing.T, k Kind) {
-	r := start(t, k)
-	_, err := supervisor.Call[int](r.ctx, r.sup, r.id, "Fail", "of fs")
+	r := Start(t, k)
+	_, err := supervisor.Call[int](r.Ctx, r.Sup, r.ID, "Fail", "of fs")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.NotErrorIs(t, err, fs.ErrExist)
 }
@@ -77,11 +77,11 @@ func faultCode(fault string) CodeError {
 }
 
 func privateErrors(t *testing.T, k Kind) {
-	r := start(t, k)
-	_, err := supervisor.Call[int](r.ctx, r.sup, r.id, "Fail", "private")
+	r := Start(t, k)
+	_, err := supervisor.Call[int](r.Ctx, r.Sup, r.ID, "Fail", "private")
 	require.ErrorContains(t, err, "p: "+ErrPrivate.Error())
 	require.Equal(t, !k.Can.Remote, errors.Is(err, ErrPrivate), "errors.Is of what is not registered")
-	_, err = supervisor.Call[int](r.ctx, r.sup, r.id, "Fail", "private type")
+	_, err = supervisor.Call[int](r.Ctx, r.Sup, r.ID, "Fail", "private type")
 	require.ErrorContains(t, err, "private 5")
 	var private PrivateError
 	require.Equal(t, !k.Can.Remote, errors.As(err, &private), "errors.As of what is not registered")
@@ -105,20 +105,20 @@ func lastElement(path string) string {
 }
 
 func errorsAreReplies(t *testing.T, k Kind) {
-	r := start(t, k)
-	bad := r.send(t, r.id, "Fail", "sentinel")
-	p, err := r.sup.Recv(r.ctx)
+	r := Start(t, k)
+	bad := r.Send(t, r.ID, "Fail", "sentinel")
+	p, err := r.Sup.Recv(r.Ctx)
 	require.ErrorIs(t, err, ErrSentinel)
-	_ = callError(t, err, r.id, "Fail")
+	_ = CallErrorOf(t, err, r.ID, "Fail")
 	require.Equal(t, bad.ReqID, p.ReqID)
 	require.Equal(t, err, p.Err, "Recv's error is the payload's")
 	require.Nil(t, p.Data, "the result beside an error is dropped")
 	require.NotZero(t, p.Incarnation)
 	_, err = supervisor.Value[int](p)
 	require.ErrorIs(t, err, ErrSentinel, "Value of an error reply")
-	r.send(t, r.id, "Fail", "sentinel")
-	p, err = r.sup.Recv(r.ctx, supervisor.IgnoreErr())
+	r.Send(t, r.ID, "Fail", "sentinel")
+	p, err = r.Sup.Recv(r.Ctx, supervisor.IgnoreErr())
 	require.NoError(t, err)
 	require.ErrorIs(t, p.Err, ErrSentinel)
-	r.fine(t, r.id)
+	r.Fine(t, r.ID)
 }

@@ -23,25 +23,25 @@ var gatherRules = []rule{
 }
 
 func onReplyOrder(t *testing.T, k Kind) {
-	r := start(t, k)
-	reqs := []supervisor.SendPayload{r.send(t, r.id, "Int", 0), r.send(t, r.id, "Fail", "sentinel"), r.send(t, r.id, "Int", 2)}
+	r := Start(t, k)
+	reqs := []supervisor.SendPayload{r.Send(t, r.ID, "Int", 0), r.Send(t, r.ID, "Fail", "sentinel"), r.Send(t, r.ID, "Int", 2)}
 	var seen []string
-	replies, err := r.sup.RecvAll(r.ctx, reqs, supervisor.IgnoreErr(), supervisor.OnReply(func(_ *supervisor.Waiting, p supervisor.RecvPayload) error {
+	replies, err := r.Sup.RecvAll(r.Ctx, reqs, supervisor.IgnoreErr(), supervisor.OnReply(func(_ *supervisor.Waiting, p supervisor.RecvPayload) error {
 		seen = append(seen, p.ReqID)
 		return nil
 	}))
 	require.NoError(t, err)
 	require.Len(t, replies, 3)
 	require.Equal(t, []string{reqs[0].ReqID, reqs[1].ReqID, reqs[2].ReqID}, seen)
-	_, err = r.sup.Recv(r.ctx, supervisor.OnReply(func(*supervisor.Waiting, supervisor.RecvPayload) error { return nil }))
+	_, err = r.Sup.Recv(r.Ctx, supervisor.OnReply(func(*supervisor.Waiting, supervisor.RecvPayload) error { return nil }))
 	require.ErrorIs(t, err, supervisor.ErrBadArgs, "OnReply is for RecvAll")
 }
 
 func onReplyError(t *testing.T, k Kind) {
-	r := start(t, k)
-	reqs := []supervisor.SendPayload{r.send(t, r.id, "Int", 0), r.send(t, r.id, "Int", 1), r.send(t, r.id, "Int", 2)}
+	r := Start(t, k)
+	reqs := []supervisor.SendPayload{r.Send(t, r.ID, "Int", 0), r.Send(t, r.ID, "Int", 1), r.Send(t, r.ID, "Int", 2)}
 	enough := errors.New("enough")
-	replies, err := r.sup.RecvAll(r.ctx, reqs, supervisor.OnReply(func(_ *supervisor.Waiting, p supervisor.RecvPayload) error {
+	replies, err := r.Sup.RecvAll(r.Ctx, reqs, supervisor.OnReply(func(_ *supervisor.Waiting, p supervisor.RecvPayload) error {
 		if p.Data == 1 {
 			return enough
 		}
@@ -51,53 +51,53 @@ func onReplyError(t *testing.T, k Kind) {
 	require.Equal(t, 0, replies[0].Data)
 	require.Equal(t, 1, replies[1].Data, "the reply that it was called with")
 	require.ErrorIs(t, replies[2].Err, supervisor.ErrPending)
-	require.Equal(t, 2, r.recv(t, reqs[2]).Data)
+	require.Equal(t, 2, r.Recv(t, reqs[2]).Data)
 }
 
 func onReplyTimeout(t *testing.T, k Kind) {
-	r := start(t, k)
-	held, v := r.occupy(t, r.id)
-	ctx, cancel := context.WithTimeout(r.ctx, 50*time.Millisecond)
+	r := Start(t, k)
+	held, v := r.Occupy(t, r.ID)
+	ctx, cancel := context.WithTimeout(r.Ctx, 50*time.Millisecond)
 	defer cancel()
 	var seen []error
-	_, err := r.sup.RecvAll(ctx, []supervisor.SendPayload{held}, supervisor.IgnoreErr(), supervisor.OnReply(func(_ *supervisor.Waiting, p supervisor.RecvPayload) error {
+	_, err := r.Sup.RecvAll(ctx, []supervisor.SendPayload{held}, supervisor.IgnoreErr(), supervisor.OnReply(func(_ *supervisor.Waiting, p supervisor.RecvPayload) error {
 		seen = append(seen, p.Err)
 		return nil
 	}))
 	require.NoError(t, err, "with IgnoreErr the end of ctx is no error")
 	require.Len(t, seen, 1)
 	require.ErrorIs(t, seen[0], supervisor.ErrTimeout)
-	v.left(t)
+	v.Left(t)
 }
 
 func waitingSend(t *testing.T, k Kind) {
-	r := start(t, k)
-	first := r.send(t, r.id, "Int", 0)
+	r := Start(t, k)
+	first := r.Send(t, r.ID, "Int", 0)
 	var seen []any
-	replies, err := r.sup.RecvAll(r.ctx, []supervisor.SendPayload{first}, supervisor.OnReply(func(w *supervisor.Waiting, p supervisor.RecvPayload) error {
+	replies, err := r.Sup.RecvAll(r.Ctx, []supervisor.SendPayload{first}, supervisor.OnReply(func(w *supervisor.Waiting, p supervisor.RecvPayload) error {
 		seen = append(seen, p.Data)
 		n, _ := p.Data.(int)
 		if n == 5 {
 			return nil
 		}
-		return w.Send(supervisor.NewSendPayload(r.id, "Int", n+1))
+		return w.Send(supervisor.NewSendPayload(r.ID, "Int", n+1))
 	}))
 	require.NoError(t, err)
 	require.Equal(t, []any{0, 1, 2, 3, 4, 5}, seen)
 	require.Len(t, replies, 1, "what was added goes to OnReply only")
-	require.Zero(t, r.sup.Snapshot().Unclaimed, "replies that are left")
+	require.Zero(t, r.Sup.Snapshot().Unclaimed, "replies that are left")
 }
 
 func waitingSendRefused(t *testing.T, k Kind) {
-	r := start(t, k)
-	first := r.send(t, r.id, "Int", 0)
+	r := Start(t, k)
+	first := r.Send(t, r.ID, "Int", 0)
 	calls := 0
-	_, err := r.sup.RecvAll(r.ctx, []supervisor.SendPayload{first}, supervisor.OnReply(func(w *supervisor.Waiting, _ supervisor.RecvPayload) error {
+	_, err := r.Sup.RecvAll(r.Ctx, []supervisor.SendPayload{first}, supervisor.OnReply(func(w *supervisor.Waiting, _ supervisor.RecvPayload) error {
 		calls++
-		refused := supervisor.NewSendPayload(r.id, "Nope")
+		refused := supervisor.NewSendPayload(r.ID, "Nope")
 		err := w.Send(refused)
 		require.ErrorIs(t, err, supervisor.ErrNoSuchMethod)
-		require.Equal(t, refused.ReqID, callError(t, err, r.id, "Nope").ReqID)
+		require.Equal(t, refused.ReqID, CallErrorOf(t, err, r.ID, "Nope").ReqID)
 		return nil
 	}))
 	require.NoError(t, err)
@@ -105,17 +105,17 @@ func waitingSendRefused(t *testing.T, k Kind) {
 }
 
 func waitingAdd(t *testing.T, k Kind) {
-	r := start(t, k)
-	first, sent := r.send(t, r.id, "Int", 0), r.send(t, r.id, "Int", 1)
-	later := supervisor.NewSendPayload(r.id, "Int", 2)
+	r := Start(t, k)
+	first, sent := r.Send(t, r.ID, "Int", 0), r.Send(t, r.ID, "Int", 1)
+	later := supervisor.NewSendPayload(r.ID, "Int", 2)
 	var seen []any
-	_, err := r.sup.RecvAll(r.ctx, []supervisor.SendPayload{first}, supervisor.OnReply(func(w *supervisor.Waiting, p supervisor.RecvPayload) error {
+	_, err := r.Sup.RecvAll(r.Ctx, []supervisor.SendPayload{first}, supervisor.OnReply(func(w *supervisor.Waiting, p supervisor.RecvPayload) error {
 		seen = append(seen, p.Data)
 		switch p.Data {
 		case 0:
 			return w.Add(sent, later)
 		case 1:
-			return r.sup.Send(r.ctx, later)
+			return r.Sup.Send(r.Ctx, later)
 		}
 		return nil
 	}))
@@ -124,38 +124,38 @@ func waitingAdd(t *testing.T, k Kind) {
 }
 
 func waitingAfterEnd(t *testing.T, k Kind) {
-	r := start(t, k)
-	held, v := r.occupy(t, r.id)
-	ctx, cancel := context.WithTimeout(r.ctx, 30*time.Millisecond)
+	r := Start(t, k)
+	held, v := r.Occupy(t, r.ID)
+	ctx, cancel := context.WithTimeout(r.Ctx, 30*time.Millisecond)
 	defer cancel()
-	added := supervisor.NewSendPayload(r.id, "Int", 1)
+	added := supervisor.NewSendPayload(r.ID, "Int", 1)
 	var seen []string
-	_, err := r.sup.RecvAll(ctx, []supervisor.SendPayload{held}, supervisor.IgnoreErr(), supervisor.OnReply(func(w *supervisor.Waiting, p supervisor.RecvPayload) error {
+	_, err := r.Sup.RecvAll(ctx, []supervisor.SendPayload{held}, supervisor.IgnoreErr(), supervisor.OnReply(func(w *supervisor.Waiting, p supervisor.RecvPayload) error {
 		seen = append(seen, p.ReqID)
 		require.ErrorIs(t, p.Err, supervisor.ErrTimeout)
-		require.ErrorIs(t, w.Send(supervisor.NewSendPayload(r.id, "Enter", "executed")), supervisor.ErrTimeout, "Send after the end")
+		require.ErrorIs(t, w.Send(supervisor.NewSendPayload(r.ID, "Enter", "executed")), supervisor.ErrTimeout, "Send after the end")
 		if p.ReqID == held.ReqID {
 			return w.Add(added)
 		}
-		require.ErrorIs(t, w.Add(supervisor.NewSendPayload(r.id, "Int", 2)), supervisor.ErrTimeout, "Add in answer to an added one")
+		require.ErrorIs(t, w.Add(supervisor.NewSendPayload(r.ID, "Int", 2)), supervisor.ErrTimeout, "Add in answer to an added one")
 		return nil
 	}))
 	require.NoError(t, err)
 	require.Equal(t, []string{held.ReqID, added.ReqID}, seen)
-	v.left(t)
-	r.fine(t, r.id)
-	require.Empty(t, r.ledger.Counts(t))
+	v.Left(t)
+	r.Fine(t, r.ID)
+	require.Empty(t, r.Ledger.Counts(t))
 }
 
 func onReplyReenters(t *testing.T, k Kind) {
-	r := startTwo(t, k)
-	first, unrelated := r.send(t, r.id, "Int", 0), r.send(t, r.id, "Int", 1)
-	_, err := r.sup.RecvAll(r.ctx, []supervisor.SendPayload{first}, supervisor.OnReply(func(*supervisor.Waiting, supervisor.RecvPayload) error {
-		require.Equal(t, 1, r.recv(t, unrelated).Data, "RecvAll inside")
-		require.Equal(t, 5, call[int](t, r, r.other, "Int", 5), "Call inside")
-		require.NoError(t, r.sup.Restart(r.ctx, r.id), "Restart inside")
-		require.NoError(t, r.sup.Unregister(r.ctx, r.other), "Unregister inside")
-		require.NoError(t, r.sup.Shutdown(r.ctx), "Shutdown inside")
+	r := StartTwo(t, k)
+	first, unrelated := r.Send(t, r.ID, "Int", 0), r.Send(t, r.ID, "Int", 1)
+	_, err := r.Sup.RecvAll(r.Ctx, []supervisor.SendPayload{first}, supervisor.OnReply(func(*supervisor.Waiting, supervisor.RecvPayload) error {
+		require.Equal(t, 1, r.Recv(t, unrelated).Data, "RecvAll inside")
+		require.Equal(t, 5, CallOf[int](t, r, r.Other, "Int", 5), "Call inside")
+		require.NoError(t, r.Sup.Restart(r.Ctx, r.ID), "Restart inside")
+		require.NoError(t, r.Sup.Unregister(r.Ctx, r.Other), "Unregister inside")
+		require.NoError(t, r.Sup.Shutdown(r.Ctx), "Shutdown inside")
 		return nil
 	}))
 	require.NoError(t, err)

@@ -49,23 +49,23 @@ var objectRules = []rule{
 }
 
 func readyObject(t *testing.T, k Kind) {
-	r := newRig(t, k)
+	r := NewRig(t, k)
 	if !k.Can.Specs {
 		noSpec(t, k)
 		return
 	}
 	tally := &Tally{N: 3}
-	id, err := r.sup.Register(r.ctx, supervisor.Object(tally))
+	id, err := r.Sup.Register(r.Ctx, supervisor.Object(tally))
 	require.NoError(t, err)
-	r.startLink(t)
-	require.Equal(t, 5, call[int](t, r, id, "Add", 2))
-	require.NoError(t, r.sup.Restart(r.ctx, id))
+	r.StartLink(t)
+	require.Equal(t, 5, CallOf[int](t, r, id, "Add", 2))
+	require.NoError(t, r.Sup.Restart(r.Ctx, id))
 	if k.Can.Process {
-		require.Equal(t, 4, call[int](t, r, id, "Add", 1), "a copy of it as it was at Register")
+		require.Equal(t, 4, CallOf[int](t, r, id, "Add", 1), "a copy of it as it was at Register")
 		require.Equal(t, 3, tally.N, "the host's own is untouched")
 	} else {
-		require.Equal(t, 6, call[int](t, r, id, "Add", 1), "the same object")
-		require.NoError(t, r.sup.Shutdown(r.ctx)) // it is the host's alone again
+		require.Equal(t, 6, CallOf[int](t, r, id, "Add", 1), "the same object")
+		require.NoError(t, r.Sup.Shutdown(r.Ctx)) // it is the host's alone again
 		require.Equal(t, 6, tally.N)
 	}
 }
@@ -75,10 +75,10 @@ func lossyObject(t *testing.T, k Kind) {
 		noSpec(t, k)
 		return
 	}
-	r := newRig(t, k)
-	_, err := r.sup.Register(r.ctx, supervisor.Object(&Locked{N: 1}))
+	r := NewRig(t, k)
+	_, err := r.Sup.Register(r.Ctx, supervisor.Object(&Locked{N: 1}))
 	require.NoError(t, err, "unexported fields that are zero lose nothing")
-	_, err = r.sup.Register(r.ctx, supervisor.Object(&Locked{N: 1, on: true}))
+	_, err = r.Sup.Register(r.Ctx, supervisor.Object(&Locked{N: 1, on: true}))
 	if !k.Can.Process {
 		require.NoError(t, err, "what is shared loses nothing")
 		return
@@ -92,25 +92,25 @@ func unnamedObject(t *testing.T, k Kind) {
 		noSpec(t, k)
 		return
 	}
-	r := newRig(t, k)
-	id, err := r.sup.Register(r.ctx, supervisor.Object(Unnamed{N: 8}))
+	r := NewRig(t, k)
+	id, err := r.Sup.Register(r.Ctx, supervisor.Object(Unnamed{N: 8}))
 	if k.Can.Process {
 		require.ErrorIs(t, err, supervisor.ErrEncode)
 		require.ErrorContains(t, err, "Unnamed")
 		return
 	}
 	require.NoError(t, err)
-	r.startLink(t)
-	require.Equal(t, 8, call[int](t, r, id, "Get"))
+	r.StartLink(t)
+	require.Equal(t, 8, CallOf[int](t, r, id, "Get"))
 }
 
 func noSpec(t *testing.T, k Kind) {
-	r := newRig(t, k)
-	_, err := r.sup.RegisterChild(r.ctx, nil)
+	r := NewRig(t, k)
+	_, err := r.Sup.RegisterChild(r.Ctx, nil)
 	require.ErrorIs(t, err, supervisor.ErrBadArgs, "no Child")
-	_, err = r.sup.Register(r.ctx, supervisor.Spec{})
+	_, err = r.Sup.Register(r.Ctx, supervisor.Spec{})
 	require.ErrorIs(t, err, supervisor.ErrBadArgs, "the zero Spec")
-	_, err = r.sup.Register(r.ctx, elsewhere.With(1))
+	_, err = r.Sup.Register(r.Ctx, elsewhere.With(1))
 	require.ErrorIs(t, err, supervisor.ErrBadArgs, "a factory of another binary, which is not named")
-	require.Empty(t, r.sup.Snapshot().Children)
+	require.Empty(t, r.Sup.Snapshot().Children)
 }

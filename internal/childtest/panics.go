@@ -14,8 +14,8 @@ var panicRules = []rule{
 }
 
 func panicIsError(t *testing.T, k Kind) {
-	r := start(t, k)
-	life := r.child(t, r.id).Incarnation
+	r := Start(t, k)
+	life := r.Child(t, r.ID).Incarnation
 	for i, row := range []struct {
 		how, value string
 		is         error
@@ -26,8 +26,8 @@ func panicIsError(t *testing.T, k Kind) {
 		{"runtime", "index out of range", nil},
 		{"exit", "Goexit", nil},
 	} {
-		_, err := supervisor.Call[int](r.ctx, r.sup, r.id, "Panic", row.how)
-		e := callError(t, err, r.id, "Panic")
+		_, err := supervisor.Call[int](r.Ctx, r.Sup, r.ID, "Panic", row.how)
+		e := CallErrorOf(t, err, r.ID, "Panic")
 		require.False(t, e.Unexecuted, "%s: %v", row.how, e)
 		var p *supervisor.PanicError
 		require.ErrorAs(t, err, &p, row.how)
@@ -36,21 +36,21 @@ func panicIsError(t *testing.T, k Kind) {
 		if row.is != nil {
 			require.ErrorIs(t, err, row.is, row.how)
 		}
-		require.Equal(t, 11+i, call[int](t, r, r.id, "Total"), "%s: the object after the panic", row.how)
+		require.Equal(t, 11+i, CallOf[int](t, r, r.ID, "Total"), "%s: the object after the panic", row.how)
 	}
-	require.Equal(t, life, r.child(t, r.id).Incarnation, "the life after the panics")
-	require.Empty(t, r.ledger.Counts(t), "nothing was closed")
+	require.Equal(t, life, r.Child(t, r.ID).Incarnation, "the life after the panics")
+	require.Empty(t, r.Ledger.Counts(t), "nothing was closed")
 }
 
 func panicInQueue(t *testing.T, k Kind) {
-	r := start(t, k)
-	_, v := r.occupy(t, r.id)
+	r := Start(t, k)
+	_, v := r.Occupy(t, r.ID)
 	var reqs []supervisor.SendPayload
 	for range 5 {
-		reqs = append(reqs, r.send(t, r.id, "Panic", "text"), r.send(t, r.id, "Panic", "exit"), r.send(t, r.id, "Int", 1))
+		reqs = append(reqs, r.Send(t, r.ID, "Panic", "text"), r.Send(t, r.ID, "Panic", "exit"), r.Send(t, r.ID, "Int", 1))
 	}
-	v.release(t, "")
-	replies, err := r.sup.RecvAll(r.ctx, reqs, supervisor.IgnoreErr())
+	v.Release(t, "")
+	replies, err := r.Sup.RecvAll(r.Ctx, reqs, supervisor.IgnoreErr())
 	require.NoError(t, err)
 	for i, p := range replies {
 		var e *supervisor.PanicError
@@ -60,5 +60,5 @@ func panicInQueue(t *testing.T, k Kind) {
 			require.ErrorAs(t, p.Err, &e, "request %d", i)
 		}
 	}
-	require.Equal(t, 20, call[int](t, r, r.id, "Total"), "each was executed once")
+	require.Equal(t, 20, CallOf[int](t, r, r.ID, "Total"), "each was executed once")
 }

@@ -27,8 +27,8 @@ func hasProcesses(t *testing.T, k Kind) bool {
 	if k.Can.Process {
 		return true
 	}
-	r := newRig(t, k)
-	_, err := k.Register(r.ctx, r.sup, r.job(), supervisor.Proc{Env: []string{"A=b"}})
+	r := NewRig(t, k)
+	_, err := k.Register(r.Ctx, r.Sup, r.Job(), supervisor.Proc{Env: []string{"A=b"}})
 	require.ErrorIs(t, err, supervisor.ErrUnsupported)
 	require.ErrorContains(t, err, "Proc")
 	return false
@@ -46,11 +46,11 @@ func exitInHandler(t *testing.T, k Kind) {
 	if !hasProcesses(t, k) {
 		return
 	}
-	r := start(t, k)
+	r := Start(t, k)
 	for _, code := range []int{0, 7} {
-		c := r.child(t, r.nextLife(t))
-		_, err := supervisor.Call[any](r.ctx, r.sup, r.id, "Exit", code)
-		e := callError(t, err, r.id, "Exit")
+		c := r.Child(t, r.nextLife(t))
+		_, err := supervisor.Call[any](r.Ctx, r.Sup, r.ID, "Exit", code)
+		e := CallErrorOf(t, err, r.ID, "Exit")
 		require.Equal(t, c.Incarnation, e.Incarnation)
 		exit := exitError(t, err)
 		require.Equal(t, c.Pid, exit.Pid)
@@ -58,7 +58,7 @@ func exitInHandler(t *testing.T, k Kind) {
 		require.Zero(t, exit.Signal)
 		require.Empty(t, exit.KilledBy)
 		require.Positive(t, exit.Uptime)
-		r.fine(t, r.id)
+		r.Fine(t, r.ID)
 	}
 }
 
@@ -66,22 +66,22 @@ func killedBySignal(t *testing.T, k Kind) {
 	if !hasProcesses(t, k) {
 		return
 	}
-	r := start(t, k)
-	c := r.child(t, r.id)
-	held, _ := r.occupy(t, r.id)
+	r := Start(t, k)
+	c := r.Child(t, r.ID)
+	held, _ := r.Occupy(t, r.ID)
 	signalProcess(t, c.Pid, syscall.SIGKILL)
-	exit := exitError(t, r.recv(t, held).Err)
+	exit := exitError(t, r.Recv(t, held).Err)
 	require.Equal(t, syscall.SIGKILL, exit.Signal)
 	require.Equal(t, -1, exit.Code)
 	require.Empty(t, exit.KilledBy, "it was not the supervisor")
-	c = r.child(t, r.nextLife(t))
+	c = r.Child(t, r.nextLife(t))
 	signalProcess(t, c.Pid, syscall.SIGKILL) // while idle
-	e := r.events.WaitFor(t, "end of the idle life", func(e supervisor.Event) bool {
+	e := r.Events.WaitFor(t, "end of the idle life", func(e supervisor.Event) bool {
 		return e.Kind == supervisor.EventExited && e.Incarnation == c.Incarnation
 	})
 	require.Equal(t, c.Pid, e.Pid)
 	require.Equal(t, syscall.SIGKILL, exitError(t, e.Err).Signal)
-	r.fine(t, r.id)
+	r.Fine(t, r.ID)
 }
 
 func signalProcess(t testing.TB, pid int, sig os.Signal) {
@@ -109,25 +109,25 @@ func crashElsewhere(t *testing.T, k Kind) {
 	if !hasProcesses(t, k) {
 		return
 	}
-	r := start(t, k)
-	_, err := supervisor.Call[any](r.ctx, r.sup, r.id, "Crash", "out of reach")
+	r := Start(t, k)
+	_, err := supervisor.Call[any](r.Ctx, r.Sup, r.ID, "Crash", "out of reach")
 	exit := exitError(t, err)
 	require.Equal(t, 2, exit.Code)
 	require.Contains(t, exit.Trace, "panic: out of reach")
 	require.Contains(t, exit.Trace, "Crash", "the trace shows the function")
 	require.ErrorContains(t, err, "out of reach")
-	r.fine(t, r.id)
+	r.Fine(t, r.ID)
 }
 
 func exitInFactory(t *testing.T, k Kind) {
 	if !hasProcesses(t, k) {
 		return
 	}
-	r := newRig(t, k)
-	job := r.job()
+	r := NewRig(t, k)
+	job := r.Job()
 	job.Mode = Quits
-	id := r.register(t, job, supervisor.WithName("quitter"))
-	err := r.sup.StartLink(r.ctx)
+	id := r.Register(t, job, supervisor.WithName("quitter"))
+	err := r.Sup.StartLink(r.Ctx)
 	startError(t, err, id, "quitter")
 	exit := exitError(t, err)
 	require.Equal(t, 7, exit.Code)
@@ -139,27 +139,27 @@ func missingBinary(t *testing.T, k Kind) {
 	if !hasProcesses(t, k) {
 		return
 	}
-	r := startTwo(t, k)
+	r := StartTwo(t, k)
 	for path, want := range map[string]error{"/no/such/program": fs.ErrNotExist, "/": fs.ErrPermission} {
 		testkit.Within(t, prompt, func() {
-			_, err := k.Register(r.ctx, r.sup, r.job(), supervisor.Proc{Path: path}, supervisor.WithName("lost"))
+			_, err := k.Register(r.Ctx, r.Sup, r.Job(), supervisor.Proc{Path: path}, supervisor.WithName("lost"))
 			require.ErrorIs(t, err, want, path)
 			require.ErrorContains(t, err, path)
 			require.ErrorContains(t, err, "lost")
 		})
 	}
-	r.fine(t, r.id)
-	r.fine(t, r.other)
-	require.NoError(t, r.sup.Healthy())
+	r.Fine(t, r.ID)
+	r.Fine(t, r.Other)
+	require.NoError(t, r.Sup.Healthy())
 }
 
 func descendantsEnd(t *testing.T, k Kind) {
 	if !hasProcesses(t, k) {
 		return
 	}
-	r := start(t, k) // what is left of them NoLeaks finds
-	require.NotZero(t, call[int](t, r, r.id, "Spawn"))
-	r.crash(t, r.id)
-	require.NotZero(t, call[int](t, r, r.id, "Spawn"))
-	require.NoError(t, r.sup.Shutdown(r.ctx))
+	r := Start(t, k) // what is left of them NoLeaks finds
+	require.NotZero(t, CallOf[int](t, r, r.ID, "Spawn"))
+	r.crash(t, r.ID)
+	require.NotZero(t, CallOf[int](t, r, r.ID, "Spawn"))
+	require.NoError(t, r.Sup.Shutdown(r.Ctx))
 }

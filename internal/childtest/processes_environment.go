@@ -19,10 +19,10 @@ var environmentRules = []rule{
 }
 
 // environ is the environment of a child as a map.
-func (r *rig) environ(t *testing.T, id int) map[string]string {
+func (r *Rig) environ(t *testing.T, id int) map[string]string {
 	t.Helper()
 	env := make(map[string]string)
-	for _, kv := range call[[]string](t, r, id, "Environ") {
+	for _, kv := range CallOf[[]string](t, r, id, "Environ") {
 		name, value, _ := strings.Cut(kv, "=")
 		env[name] = value
 	}
@@ -38,8 +38,8 @@ func environmentInherited(t *testing.T, k Kind) {
 	for _, name := range dropped {
 		t.Setenv(name, "1")
 	}
-	r := start(t, k, supervisor.Proc{Env: []string{"CHILDTEST_CHILD=from the option", "CHILDTEST_HOST=overridden"}})
-	env := r.environ(t, r.id)
+	r := Start(t, k, supervisor.Proc{Env: []string{"CHILDTEST_CHILD=from the option", "CHILDTEST_HOST=overridden"}})
+	env := r.environ(t, r.ID)
 	require.Equal(t, "from the option", env["CHILDTEST_CHILD"])
 	require.Equal(t, "overridden", env["CHILDTEST_HOST"], "the option wins")
 	require.Equal(t, os.Getenv("PATH"), env["PATH"])
@@ -58,8 +58,8 @@ func environmentClean(t *testing.T, k Kind) {
 	}
 	t.Setenv("CHILDTEST_SECRET", "x")
 	t.Setenv("LANG", "C")
-	r := start(t, k, supervisor.Proc{CleanEnv: true, Env: []string{"CHILDTEST_CHILD=1"}})
-	env := r.environ(t, r.id)
+	r := Start(t, k, supervisor.Proc{CleanEnv: true, Env: []string{"CHILDTEST_CHILD=1"}})
+	env := r.environ(t, r.ID)
 	require.Equal(t, "1", env["CHILDTEST_CHILD"])
 	require.Equal(t, "C", env["LANG"])
 	require.Equal(t, os.Getenv("PATH"), env["PATH"])
@@ -81,10 +81,10 @@ func extraFiles(t *testing.T, k Kind) {
 		defer f.Close()
 		files = append(files, f)
 	}
-	r := start(t, k, supervisor.Proc{ExtraFiles: files})
-	require.Equal(t, "first file", call[string](t, r, r.id, "ReadFile", 6))
-	require.NoError(t, r.sup.Restart(r.ctx, r.id))
-	require.Equal(t, "second file", call[string](t, r, r.id, "ReadFile", 7), "in the next life")
+	r := Start(t, k, supervisor.Proc{ExtraFiles: files})
+	require.Equal(t, "first file", CallOf[string](t, r, r.ID, "ReadFile", 6))
+	require.NoError(t, r.Sup.Restart(r.Ctx, r.ID))
+	require.Equal(t, "second file", CallOf[string](t, r, r.ID, "ReadFile", 7), "in the next life")
 	_, err := files[0].Seek(0, 0)
 	require.NoError(t, err, "the file is still the caller's")
 }
@@ -95,11 +95,11 @@ func commandLine(t *testing.T, k Kind) {
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	r := start(t, k, supervisor.WithName("ada"), supervisor.Proc{Dir: dir, Args: []string{"-v", "two words"}})
-	require.Equal(t, []string{"ada", "-v", "two words"}, call[[]string](t, r, r.id, "Args"))
-	require.Equal(t, dir, call[string](t, r, r.id, "Dir"))
-	require.Empty(t, call[string](t, r, r.id, "Stdin"), "standard input is at its end")
-	require.Equal(t, r.child(t, r.id).Pid, call[int](t, r, r.id, "Pid"))
-	unnamed := r.register(t, r.job())
-	require.Equal(t, []string{os.Args[0]}, call[[]string](t, r, unnamed, "Args"), "without a name")
+	r := Start(t, k, supervisor.WithName("ada"), supervisor.Proc{Dir: dir, Args: []string{"-v", "two words"}})
+	require.Equal(t, []string{"ada", "-v", "two words"}, CallOf[[]string](t, r, r.ID, "Args"))
+	require.Equal(t, dir, CallOf[string](t, r, r.ID, "Dir"))
+	require.Empty(t, CallOf[string](t, r, r.ID, "Stdin"), "standard input is at its end")
+	require.Equal(t, r.Child(t, r.ID).Pid, CallOf[int](t, r, r.ID, "Pid"))
+	unnamed := r.Register(t, r.Job())
+	require.Equal(t, []string{os.Args[0]}, CallOf[[]string](t, r, unnamed, "Args"), "without a name")
 }

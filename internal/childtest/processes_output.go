@@ -19,9 +19,9 @@ var outputRules = []rule{
 }
 
 // line waits for an output event with this text.
-func (r *rig) line(t *testing.T, text string) supervisor.Event {
+func (r *Rig) line(t *testing.T, text string) supervisor.Event {
 	t.Helper()
-	return r.events.WaitFor(t, "line "+text, func(e supervisor.Event) bool {
+	return r.Events.WaitFor(t, "line "+text, func(e supervisor.Event) bool {
 		return e.Kind == supervisor.EventOutput && e.Text == text
 	})
 }
@@ -30,9 +30,9 @@ func outputEvents(t *testing.T, k Kind) {
 	if !hasProcesses(t, k) {
 		return
 	}
-	r := start(t, k, supervisor.WithName("ada"))
-	c := r.child(t, r.id)
-	call[any](t, r, r.id, "Print", "to stdout\nsecond", "to stderr\n")
+	r := Start(t, k, supervisor.WithName("ada"))
+	c := r.Child(t, r.ID)
+	CallOf[any](t, r, r.ID, "Print", "to stdout\nsecond", "to stderr\n")
 	for text, stream := range map[string]int64{"to stdout": 1, "to stderr": 2} {
 		e := r.line(t, text)
 		require.Equal(t, stream, e.N, "stream of %q", text)
@@ -41,23 +41,23 @@ func outputEvents(t *testing.T, k Kind) {
 		require.Equal(t, c.Pid, e.Pid)
 		require.Equal(t, c.Incarnation, e.Incarnation)
 	}
-	call[any](t, r, r.id, "Print", " part\n", "")
+	CallOf[any](t, r, r.ID, "Print", " part\n", "")
 	r.line(t, "second part")
-	call[any](t, r, r.id, "Print", "", "no end")
-	require.NoError(t, r.sup.Shutdown(r.ctx))
+	CallOf[any](t, r, r.ID, "Print", "", "no end")
+	require.NoError(t, r.Sup.Shutdown(r.Ctx))
 	r.line(t, "no end")
 	r.fineRequestsAfterOutput(t)
 }
 
 // fineRequestsAfterOutput checks that what is printed has nothing to do with requests.
-func (r *rig) fineRequestsAfterOutput(t *testing.T) {
+func (r *Rig) fineRequestsAfterOutput(t *testing.T) {
 	t.Helper()
-	r.startLink(t)
+	r.StartLink(t)
 	for range 20 {
-		r.send(t, r.id, "Print", strings.Repeat("x", 5000)+"\n", "\x00\x01\x02\n")
+		r.Send(t, r.ID, "Print", strings.Repeat("x", 5000)+"\n", "\x00\x01\x02\n")
 	}
-	r.fine(t, r.id)
-	for _, e := range r.events.All() {
+	r.Fine(t, r.ID)
+	for _, e := range r.Events.All() {
 		require.NotContains(t, e.Text, "\x01", "control characters of a line")
 	}
 }
@@ -66,10 +66,10 @@ func outputTail(t *testing.T, k Kind) {
 	if !hasProcesses(t, k) {
 		return
 	}
-	r := start(t, k, supervisor.Limits{Tail: 64})
-	call[any](t, r, r.id, "Print", "", strings.Repeat("early\n", 100)+"last words\n")
+	r := Start(t, k, supervisor.Limits{Tail: 64})
+	CallOf[any](t, r, r.ID, "Print", "", strings.Repeat("early\n", 100)+"last words\n")
 	r.line(t, "last words")
-	_, err := supervisor.Call[any](r.ctx, r.sup, r.id, "Exit", 3)
+	_, err := supervisor.Call[any](r.Ctx, r.Sup, r.ID, "Exit", 3)
 	exit := exitError(t, err)
 	require.Contains(t, exit.Tail, "last words")
 	require.LessOrEqual(t, len(exit.Tail), 65, "length of the tail")
@@ -80,8 +80,8 @@ func outputCut(t *testing.T, k Kind) {
 	if !hasProcesses(t, k) {
 		return
 	}
-	r := start(t, k, supervisor.Limits{Line: 10})
-	call[any](t, r, r.id, "Print", "0123456789abcdef\nshort\n", "")
+	r := Start(t, k, supervisor.Limits{Line: 10})
+	CallOf[any](t, r, r.ID, "Print", "0123456789abcdef\nshort\n", "")
 	r.line(t, "0123456789")
 	r.line(t, "short")
 }
@@ -91,12 +91,12 @@ func outputWriters(t *testing.T, k Kind) {
 		return
 	}
 	var stdout, stderr lockedBuffer
-	r := start(t, k, supervisor.Proc{Stdout: &stdout, Stderr: &stderr})
-	call[any](t, r, r.id, "Print", "raw\x01 text", "other")
-	require.NoError(t, r.sup.Shutdown(r.ctx))
+	r := Start(t, k, supervisor.Proc{Stdout: &stdout, Stderr: &stderr})
+	CallOf[any](t, r, r.ID, "Print", "raw\x01 text", "other")
+	require.NoError(t, r.Sup.Shutdown(r.Ctx))
 	require.Equal(t, "raw\x01 text", stdout.String(), "stdout, as it was written")
 	require.Equal(t, "other", stderr.String())
-	require.NotContains(t, r.events.Kinds(), supervisor.EventOutput)
+	require.NotContains(t, r.Events.Kinds(), supervisor.EventOutput)
 }
 
 // lockedBuffer is a buffer for two goroutines.

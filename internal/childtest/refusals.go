@@ -24,8 +24,8 @@ var refusalRules = []rule{
 const prompt = 3 * time.Second
 
 func badRequests(t *testing.T, k Kind) {
-	r := startTwo(t, k)
-	held, v := r.occupy(t, r.other) // the sibling is busy all the while
+	r := StartTwo(t, k)
+	held, v := r.Occupy(t, r.Other) // the sibling is busy all the while
 	for _, row := range []struct {
 		name string
 		p    supervisor.SendPayload
@@ -33,43 +33,43 @@ func badRequests(t *testing.T, k Kind) {
 	}{
 		{"unknown child", supervisor.NewSendPayload(99, "Int", 1), supervisor.ErrNoSuchChild},
 		{"negative child", supervisor.NewSendPayload(-1, "Int", 1), supervisor.ErrNoSuchChild},
-		{"unknown method", supervisor.NewSendPayload(r.id, "Nope"), supervisor.ErrNoSuchMethod},
-		{"empty method", supervisor.NewSendPayload(r.id, ""), supervisor.ErrNoSuchMethod},
-		{"unexported method", supervisor.NewSendPayload(r.id, "unexported"), supervisor.ErrNoSuchMethod},
-		{"promoted method", supervisor.NewSendPayload(r.id, "Promoted"), supervisor.ErrNoSuchMethod},
-		{"hook", supervisor.NewSendPayload(r.id, "Close"), supervisor.ErrNoSuchMethod},
-		{"description", supervisor.NewSendPayload(r.id, "String"), supervisor.ErrNoSuchMethod},
-		{"too few arguments", supervisor.NewSendPayload(r.id, "Add"), supervisor.ErrBadArgs},
-		{"too many arguments", supervisor.NewSendPayload(r.id, "Add", 1, 2), supervisor.ErrBadArgs},
-		{"variadic with too few", supervisor.NewSendPayload(r.id, "Sum"), supervisor.ErrBadArgs},
-		{"wrong type", supervisor.NewSendPayload(r.id, "Add", "one"), supervisor.ErrBadArgs},
-		{"wrong type among many", supervisor.NewSendPayload(r.id, "Sum", 1, 2, "three"), supervisor.ErrBadArgs},
-		{"nil for a number", supervisor.NewSendPayload(r.id, "Add", nil), supervisor.ErrBadArgs},
-		{"a fraction for a whole number", supervisor.NewSendPayload(r.id, "Add", 1.5), supervisor.ErrBadArgs},
-		{"a number out of range", supervisor.NewSendPayload(r.id, "Byte", 256), supervisor.ErrBadArgs},
-		{"a negative time limit", supervisor.SendPayload{ProcID: r.id, ReqID: "negative", Method: "Int", Args: []any{1}, Timeout: -1}, supervisor.ErrBadArgs},
+		{"unknown method", supervisor.NewSendPayload(r.ID, "Nope"), supervisor.ErrNoSuchMethod},
+		{"empty method", supervisor.NewSendPayload(r.ID, ""), supervisor.ErrNoSuchMethod},
+		{"unexported method", supervisor.NewSendPayload(r.ID, "unexported"), supervisor.ErrNoSuchMethod},
+		{"promoted method", supervisor.NewSendPayload(r.ID, "Promoted"), supervisor.ErrNoSuchMethod},
+		{"hook", supervisor.NewSendPayload(r.ID, "Close"), supervisor.ErrNoSuchMethod},
+		{"description", supervisor.NewSendPayload(r.ID, "String"), supervisor.ErrNoSuchMethod},
+		{"too few arguments", supervisor.NewSendPayload(r.ID, "Add"), supervisor.ErrBadArgs},
+		{"too many arguments", supervisor.NewSendPayload(r.ID, "Add", 1, 2), supervisor.ErrBadArgs},
+		{"variadic with too few", supervisor.NewSendPayload(r.ID, "Sum"), supervisor.ErrBadArgs},
+		{"wrong type", supervisor.NewSendPayload(r.ID, "Add", "one"), supervisor.ErrBadArgs},
+		{"wrong type among many", supervisor.NewSendPayload(r.ID, "Sum", 1, 2, "three"), supervisor.ErrBadArgs},
+		{"nil for a number", supervisor.NewSendPayload(r.ID, "Add", nil), supervisor.ErrBadArgs},
+		{"a fraction for a whole number", supervisor.NewSendPayload(r.ID, "Add", 1.5), supervisor.ErrBadArgs},
+		{"a number out of range", supervisor.NewSendPayload(r.ID, "Byte", 256), supervisor.ErrBadArgs},
+		{"a negative time limit", supervisor.SendPayload{ProcID: r.ID, ReqID: "negative", Method: "Int", Args: []any{1}, Timeout: -1}, supervisor.ErrBadArgs},
 	} {
 		testkit.Within(t, prompt, func() {
-			_, err := r.sup.Do(r.ctx, row.p)
-			for by, err := range map[string]error{"Send": r.sup.Send(r.ctx, row.p), "TrySend": r.sup.TrySend(row.p), "Do": err} {
+			_, err := r.Sup.Do(r.Ctx, row.p)
+			for by, err := range map[string]error{"Send": r.Sup.Send(r.Ctx, row.p), "TrySend": r.Sup.TrySend(row.p), "Do": err} {
 				require.ErrorIs(t, err, row.want, "%s: %s", row.name, by)
-				e := callError(t, err, row.p.ProcID, row.p.Method)
+				e := CallErrorOf(t, err, row.p.ProcID, row.p.Method)
 				require.True(t, e.Unexecuted, "%s: %s: Unexecuted of %v", row.name, by, e)
 				require.Equal(t, row.p.ReqID, e.ReqID, "%s: %s", row.name, by)
 				require.ErrorContains(t, err, "child", "%s: %s", row.name, by)
 			}
 		})
 	}
-	require.Equal(t, 1, r.sup.Snapshot().Open, "open requests, of which the sibling has one")
-	err := r.sup.Send(r.ctx, supervisor.SendPayload{ProcID: r.id, Method: "Int", Args: []any{1}})
+	require.Equal(t, 1, r.Sup.Snapshot().Open, "open requests, of which the sibling has one")
+	err := r.Sup.Send(r.Ctx, supervisor.SendPayload{ProcID: r.ID, Method: "Int", Args: []any{1}})
 	require.ErrorIs(t, err, supervisor.ErrBadArgs, "Send without an id")
-	r.fine(t, r.id)
-	v.release(t, "undisturbed")
-	require.Equal(t, "undisturbed", r.recv(t, held).Data, "the sibling's reply")
+	r.Fine(t, r.ID)
+	v.Release(t, "undisturbed")
+	require.Equal(t, "undisturbed", r.Recv(t, held).Data, "the sibling's reply")
 }
 
 func unencodable(t *testing.T, k Kind) {
-	r := start(t, k)
+	r := Start(t, k)
 	cyclic := &Tree{Name: "loop"}
 	cyclic.Kids = []*Tree{cyclic}
 	for _, row := range []struct {
@@ -84,97 +84,97 @@ func unencodable(t *testing.T, k Kind) {
 		{"value that contains itself", "Tree", cyclic, ""},
 	} {
 		testkit.Within(t, prompt, func() {
-			_, err := r.sup.Do(r.ctx, supervisor.NewSendPayload(r.id, row.method, row.arg))
+			_, err := r.Sup.Do(r.Ctx, supervisor.NewSendPayload(r.ID, row.method, row.arg))
 			if !k.Can.Copy {
 				require.NoError(t, err, "%s, by reference", row.name)
 				return
 			}
 			require.ErrorIs(t, err, supervisor.ErrEncode, row.name)
 			require.ErrorContains(t, err, row.text, row.name)
-			require.True(t, callError(t, err, r.id, row.method).Unexecuted, "%s: %v", row.name, err)
+			require.True(t, CallErrorOf(t, err, r.ID, row.method).Unexecuted, "%s: %v", row.name, err)
 		})
-		r.fine(t, r.id)
+		r.Fine(t, r.ID)
 	}
-	require.Equal(t, Point{X: 1}, call[Point](t, r, r.id, "Struct", Point{X: 1}), "other values go on as before")
+	require.Equal(t, Point{X: 1}, CallOf[Point](t, r, r.ID, "Struct", Point{X: 1}), "other values go on as before")
 }
 
 func unencodableResult(t *testing.T, k Kind) {
-	r := start(t, k)
-	before := r.child(t, r.id).Incarnation
+	r := Start(t, k)
+	before := r.Child(t, r.ID).Incarnation
 	for _, method := range []string{"Channel", "Strange"} {
-		_, err := r.sup.Do(r.ctx, supervisor.NewSendPayload(r.id, method))
+		_, err := r.Sup.Do(r.Ctx, supervisor.NewSendPayload(r.ID, method))
 		if !k.Can.Copy {
 			require.NoError(t, err, "%s, by reference", method)
 			continue
 		}
 		require.ErrorIs(t, err, supervisor.ErrEncode, method)
-		require.False(t, callError(t, err, r.id, method).Unexecuted, "%s was executed: %v", method, err)
+		require.False(t, CallErrorOf(t, err, r.ID, method).Unexecuted, "%s was executed: %v", method, err)
 	}
-	r.fine(t, r.id)
-	require.Equal(t, before, r.child(t, r.id).Incarnation, "life after the bad results")
+	r.Fine(t, r.ID)
+	require.Equal(t, before, r.Child(t, r.ID).Incarnation, "life after the bad results")
 }
 
 func duplicateIDs(t *testing.T, k Kind) {
-	r := start(t, k)
-	held, v := r.occupy(t, r.id)
-	again := supervisor.SendPayload{ProcID: r.id, ReqID: held.ReqID, Method: "Add", Args: []any{1}}
-	err := r.sup.Send(r.ctx, again)
+	r := Start(t, k)
+	held, v := r.Occupy(t, r.ID)
+	again := supervisor.SendPayload{ProcID: r.ID, ReqID: held.ReqID, Method: "Add", Args: []any{1}}
+	err := r.Sup.Send(r.Ctx, again)
 	require.ErrorIs(t, err, supervisor.ErrDuplicateRequest, "while it is open")
-	require.True(t, callError(t, err, r.id, "Add").Unexecuted, "%v", err)
-	v.release(t, "first")
-	testkit.Until(t, "the reply is there", func() bool { return r.sup.Snapshot().Unclaimed == 1 })
-	require.ErrorIs(t, r.sup.Send(r.ctx, again), supervisor.ErrDuplicateRequest, "while its reply is unclaimed")
-	require.Equal(t, "first", r.recv(t, held).Data)
-	require.NoError(t, r.sup.Send(r.ctx, again), "after its reply was taken")
-	require.Equal(t, 11, r.recv(t, again).Data, "only the last one was executed")
+	require.True(t, CallErrorOf(t, err, r.ID, "Add").Unexecuted, "%v", err)
+	v.Release(t, "first")
+	testkit.Until(t, "the reply is there", func() bool { return r.Sup.Snapshot().Unclaimed == 1 })
+	require.ErrorIs(t, r.Sup.Send(r.Ctx, again), supervisor.ErrDuplicateRequest, "while its reply is unclaimed")
+	require.Equal(t, "first", r.Recv(t, held).Data)
+	require.NoError(t, r.Sup.Send(r.Ctx, again), "after its reply was taken")
+	require.Equal(t, 11, r.Recv(t, again).Data, "only the last one was executed")
 }
 
 func notStarted(t *testing.T, k Kind) {
-	r := newRig(t, k)
-	r.id = r.register(t, r.job())
+	r := NewRig(t, k)
+	r.ID = r.Register(t, r.Job())
 	r.refuses(t, supervisor.ErrNotStarted)
-	require.ErrorIs(t, r.sup.Restart(r.ctx, r.id), supervisor.ErrNotStarted, "Restart")
-	require.ErrorIs(t, r.sup.Healthy(), supervisor.ErrNotStarted, "Healthy")
-	_, err := r.sup.Recv(r.ctx)
+	require.ErrorIs(t, r.Sup.Restart(r.Ctx, r.ID), supervisor.ErrNotStarted, "Restart")
+	require.ErrorIs(t, r.Sup.Healthy(), supervisor.ErrNotStarted, "Healthy")
+	_, err := r.Sup.Recv(r.Ctx)
 	require.ErrorIs(t, err, supervisor.ErrNotStarted, "Recv")
-	r.startLink(t)
-	r.fine(t, r.id)
+	r.StartLink(t)
+	r.Fine(t, r.ID)
 }
 
 func afterShutdown(t *testing.T, k Kind) {
-	r := start(t, k)
-	require.NoError(t, r.sup.Shutdown(r.ctx))
+	r := Start(t, k)
+	require.NoError(t, r.Sup.Shutdown(r.Ctx))
 	r.refuses(t, supervisor.ErrClosed)
-	require.ErrorIs(t, r.sup.Restart(r.ctx, r.id), supervisor.ErrClosed, "Restart")
-	require.ErrorIs(t, r.sup.Healthy(), supervisor.ErrClosed, "Healthy")
-	_, err := r.sup.Recv(r.ctx)
+	require.ErrorIs(t, r.Sup.Restart(r.Ctx, r.ID), supervisor.ErrClosed, "Restart")
+	require.ErrorIs(t, r.Sup.Healthy(), supervisor.ErrClosed, "Healthy")
+	_, err := r.Sup.Recv(r.Ctx)
 	require.ErrorIs(t, err, supervisor.ErrClosed, "Recv")
 }
 
 // refuses checks that no request is accepted, promptly, whatever way it comes.
-func (r *rig) refuses(t *testing.T, want error) {
+func (r *Rig) refuses(t *testing.T, want error) {
 	t.Helper()
 	testkit.Within(t, prompt, func() {
-		p := supervisor.NewSendPayload(r.id, "Add", 1)
-		_, byDo := r.sup.Do(r.ctx, p)
-		_, byCall := supervisor.Call[int](r.ctx, r.sup, r.id, "Add", 1)
-		_, byGo := supervisor.Go[int](r.ctx, r.sup, r.id, "Add", 1).Result(r.ctx)
-		_, byAttr := supervisor.GetChildAttr[int](r.ctx, r.sup, r.id, "Count")
+		p := supervisor.NewSendPayload(r.ID, "Add", 1)
+		_, byDo := r.Sup.Do(r.Ctx, p)
+		_, byCall := supervisor.Call[int](r.Ctx, r.Sup, r.ID, "Add", 1)
+		_, byGo := supervisor.Go[int](r.Ctx, r.Sup, r.ID, "Add", 1).Result(r.Ctx)
+		_, byAttr := supervisor.GetChildAttr[int](r.Ctx, r.Sup, r.ID, "Count")
 		for by, err := range map[string]error{
-			"Send": r.sup.Send(r.ctx, p), "TrySend": r.sup.TrySend(p), "Do": byDo, "Call": byCall, "Go": byGo, "GetChildAttr": byAttr,
+			"Send": r.Sup.Send(r.Ctx, p), "TrySend": r.Sup.TrySend(p), "Do": byDo, "Call": byCall, "Go": byGo, "GetChildAttr": byAttr,
 		} {
 			require.ErrorIs(t, err, want, by)
 			var e *supervisor.CallError
 			require.ErrorAs(t, err, &e, by)
 			require.True(t, e.Unexecuted, "%s: %v", by, err)
 		}
-		_, byBroadcast := supervisor.Broadcast[int](r.ctx, r.sup, "Add", 1)
+		_, byBroadcast := supervisor.Broadcast[int](r.Ctx, r.Sup, "Add", 1)
 		require.ErrorIs(t, byBroadcast, want, "Broadcast")
 	})
 }
 
 func badOptions(t *testing.T, k Kind) {
-	r := newRig(t, k)
+	r := NewRig(t, k)
 	for _, row := range []struct {
 		name string
 		opt  supervisor.ChildOption
@@ -193,7 +193,7 @@ func badOptions(t *testing.T, k Kind) {
 		{"unknown kind", supervisor.WithType(99), false, supervisor.ErrBadArgs},
 		{"no option", nil, false, supervisor.ErrBadArgs},
 	} {
-		_, err := k.Register(r.ctx, r.sup, r.job(), row.opt)
+		_, err := k.Register(r.Ctx, r.Sup, r.Job(), row.opt)
 		switch {
 		case row.fits:
 			require.NoError(t, err, row.name)

@@ -19,27 +19,27 @@ var reportRules = []rule{
 }
 
 func healthyWhileUp(t *testing.T, k Kind) {
-	r := startTwo(t, k)
-	require.NoError(t, r.sup.Healthy())
-	_, v := r.occupy(t, r.id)
-	require.NoError(t, r.sup.Healthy(), "while a handler works")
-	v.release(t, "")
-	require.NoError(t, r.sup.Restart(r.ctx, r.id))
-	require.NoError(t, r.sup.Healthy(), "after Restart")
+	r := StartTwo(t, k)
+	require.NoError(t, r.Sup.Healthy())
+	_, v := r.Occupy(t, r.ID)
+	require.NoError(t, r.Sup.Healthy(), "while a handler works")
+	v.Release(t, "")
+	require.NoError(t, r.Sup.Restart(r.Ctx, r.ID))
+	require.NoError(t, r.Sup.Healthy(), "after Restart")
 }
 
 func snapshotShows(t *testing.T, k Kind) {
-	r := newRig(t, k)
-	r.id = r.register(t, r.job(), supervisor.WithName("ada"))
-	shot := r.sup.Snapshot()
+	r := NewRig(t, k)
+	r.ID = r.Register(t, r.Job(), supervisor.WithName("ada"))
+	shot := r.Sup.Snapshot()
 	require.False(t, shot.Running, "Running before the start")
-	require.Equal(t, []supervisor.ChildSnapshot{{ProcID: r.id, Name: "ada", Kind: k.Name, State: supervisor.StateIdle}}, shot.Children)
+	require.Equal(t, []supervisor.ChildSnapshot{{ProcID: r.ID, Name: "ada", Kind: k.Name, State: supervisor.StateIdle}}, shot.Children)
 
 	began := time.Now()
-	r.startLink(t)
-	p := r.send(t, r.id, "Int", 1)
-	testkit.Until(t, "the reply is there", func() bool { return r.sup.Snapshot().Unclaimed == 1 })
-	shot = r.sup.Snapshot()
+	r.StartLink(t)
+	p := r.Send(t, r.ID, "Int", 1)
+	testkit.Until(t, "the reply is there", func() bool { return r.Sup.Snapshot().Unclaimed == 1 })
+	shot = r.Sup.Snapshot()
 	require.True(t, shot.Running, "Running")
 	require.Zero(t, shot.Open, "Open")
 	c := shot.Children[0]
@@ -54,7 +54,7 @@ func snapshotShows(t *testing.T, k Kind) {
 	} else {
 		require.Nil(t, c.Object, "without a method table the hook is not found")
 	}
-	require.Equal(t, c.Incarnation, r.recv(t, p).Incarnation)
+	require.Equal(t, c.Incarnation, r.Recv(t, p).Incarnation)
 
 	text, err := json.Marshal(shot)
 	require.NoError(t, err, "a snapshot is plain data")
@@ -65,32 +65,32 @@ func snapshotShows(t *testing.T, k Kind) {
 	require.Equal(t, k.Name, child["kind"])
 	require.Equal(t, "ada", child["name"])
 
-	require.NoError(t, r.sup.Shutdown(r.ctx))
-	shot = r.sup.Snapshot()
+	require.NoError(t, r.Sup.Shutdown(r.Ctx))
+	shot = r.Sup.Snapshot()
 	require.False(t, shot.Running, "Running at the end")
 	require.Equal(t, supervisor.StateIdle, shot.Children[0].State)
 	require.Zero(t, shot.Children[0].Pid, "process id of a process that is gone")
 }
 
 func snapshotOfBusy(t *testing.T, k Kind) {
-	r := startTwo(t, k)
-	_, v := r.occupy(t, r.id)
+	r := StartTwo(t, k)
+	_, v := r.Occupy(t, r.ID)
 	var shot supervisor.Snapshot
-	testkit.Within(t, prompt, func() { shot = r.sup.Snapshot() })
+	testkit.Within(t, prompt, func() { shot = r.Sup.Snapshot() })
 	require.Nil(t, shot.Children[0].Object, "object that is busy")
 	require.Equal(t, k.Can.Table, shot.Children[1].Object != nil, "object that is not")
 	require.Equal(t, supervisor.Load{InFlight: 1}, shot.Children[0].Load, "the snapshot's own question does not count")
-	v.release(t, "")
+	v.Release(t, "")
 }
 
 func eventsOfLife(t *testing.T, k Kind) {
-	r := newRig(t, k)
-	r.id = r.register(t, r.job(), supervisor.WithName("ada"))
-	r.startLink(t)
-	c := r.child(t, r.id)
-	require.NoError(t, r.sup.Restart(r.ctx, r.id))
-	second := r.child(t, r.id)
-	require.NoError(t, r.sup.Shutdown(r.ctx))
+	r := NewRig(t, k)
+	r.ID = r.Register(t, r.Job(), supervisor.WithName("ada"))
+	r.StartLink(t)
+	c := r.Child(t, r.ID)
+	require.NoError(t, r.Sup.Restart(r.Ctx, r.ID))
+	second := r.Child(t, r.ID)
+	require.NoError(t, r.Sup.Shutdown(r.Ctx))
 	type event struct {
 		kind        supervisor.EventKind
 		id          int
@@ -100,17 +100,17 @@ func eventsOfLife(t *testing.T, k Kind) {
 	}
 	var got []event
 	last := time.Time{}
-	for _, e := range r.events.All() {
+	for _, e := range r.Events.All() {
 		got = append(got, event{e.Kind, e.ProcID, e.Name, e.Incarnation, e.Pid})
 		require.NoError(t, e.Err, "%v", e)
-		require.False(t, e.Time.Before(last), "events are in order:\n%s", r.events)
+		require.False(t, e.Time.Before(last), "events are in order:\n%s", r.Events)
 		last = e.Time
 	}
 	require.Equal(t, []event{
-		{supervisor.EventStarted, r.id, "ada", c.Incarnation, c.Pid},
-		{supervisor.EventStopped, r.id, "ada", c.Incarnation, c.Pid},
-		{supervisor.EventStarted, r.id, "ada", second.Incarnation, second.Pid},
-		{supervisor.EventStopped, r.id, "ada", second.Incarnation, second.Pid},
+		{supervisor.EventStarted, r.ID, "ada", c.Incarnation, c.Pid},
+		{supervisor.EventStopped, r.ID, "ada", c.Incarnation, c.Pid},
+		{supervisor.EventStarted, r.ID, "ada", second.Incarnation, second.Pid},
+		{supervisor.EventStopped, r.ID, "ada", second.Incarnation, second.Pid},
 		{supervisor.EventShutdown, -1, "", 0, 0},
 	}, got)
 }

@@ -21,102 +21,102 @@ var restartRules = []rule{
 }
 
 func restartFresh(t *testing.T, k Kind) {
-	r := start(t, k)
-	require.Equal(t, 15, call[int](t, r, r.id, "Add", 5))
-	before := r.child(t, r.id)
-	require.NoError(t, r.sup.Restart(r.ctx, r.id))
-	after := r.child(t, r.id)
+	r := Start(t, k)
+	require.Equal(t, 15, CallOf[int](t, r, r.ID, "Add", 5))
+	before := r.Child(t, r.ID)
+	require.NoError(t, r.Sup.Restart(r.Ctx, r.ID))
+	after := r.Child(t, r.ID)
 	require.Greater(t, after.Incarnation, before.Incarnation, "life after Restart")
-	require.Equal(t, 11, call[int](t, r, r.id, "Add", 1), "a fresh object")
+	require.Equal(t, 11, CallOf[int](t, r, r.ID, "Add", 1), "a fresh object")
 	require.Zero(t, after.Restarts, "restarts by the policy")
-	require.Equal(t, map[string]int{"close": 1}, r.ledger.Counts(t), "the old object was closed")
+	require.Equal(t, map[string]int{"close": 1}, r.Ledger.Counts(t), "the old object was closed")
 	if k.Can.Process {
 		require.NotEqual(t, before.Pid, after.Pid, "process id")
 	}
-	p := r.recv(t, r.send(t, r.id, "Int", 1))
+	p := r.Recv(t, r.Send(t, r.ID, "Int", 1))
 	require.Equal(t, after.Incarnation, p.Incarnation, "life of a reply")
 }
 
 func restartOpen(t *testing.T, k Kind) {
-	r := start(t, k)
-	life := r.child(t, r.id).Incarnation
-	held, v := r.occupy(t, r.id)
-	queued := r.send(t, r.id, "Enter", "executed")
-	require.NoError(t, r.sup.Restart(r.ctx, r.id))
+	r := Start(t, k)
+	life := r.Child(t, r.ID).Incarnation
+	held, v := r.Occupy(t, r.ID)
+	queued := r.Send(t, r.ID, "Enter", "executed")
+	require.NoError(t, r.Sup.Restart(r.Ctx, r.ID))
 	for _, p := range []supervisor.SendPayload{held, queued} {
-		got := r.recv(t, p)
+		got := r.Recv(t, p)
 		require.ErrorIs(t, got.Err, supervisor.ErrRestarted, p.Method)
-		require.Equal(t, life, callError(t, got.Err, r.id, p.Method).Incarnation, "life of the verdict")
+		require.Equal(t, life, CallErrorOf(t, got.Err, r.ID, p.Method).Incarnation, "life of the verdict")
 	}
-	v.gone(t)
-	r.fine(t, r.id)
-	require.Zero(t, r.ledger.Counts(t)["executed"], "what was queued is not executed, by either life")
+	v.Gone(t)
+	r.Fine(t, r.ID)
+	require.Zero(t, r.Ledger.Counts(t)["executed"], "what was queued is not executed, by either life")
 }
 
 func restartMany(t *testing.T, k Kind) {
-	r := start(t, k)
+	r := Start(t, k)
 	results := make(chan error, 8)
 	for range cap(results) {
-		task.Go(func(context.Context) { results <- r.sup.Restart(r.ctx, r.id) })
+		task.Go(func(context.Context) { results <- r.Sup.Restart(r.Ctx, r.ID) })
 	}
 	for range cap(results) {
 		require.NoError(t, testkit.Receive(t, results, "Restart"))
 	}
-	r.fine(t, r.id)
-	require.NoError(t, r.sup.Shutdown(r.ctx))
+	r.Fine(t, r.ID)
+	require.NoError(t, r.Sup.Shutdown(r.Ctx))
 	up := 0
-	for _, e := range r.events.All() {
+	for _, e := range r.Events.All() {
 		switch e.Kind {
 		case supervisor.EventStarted:
 			up++
 		case supervisor.EventStopped:
 			up--
 		}
-		require.LessOrEqual(t, up, 1, "lives at once, by the events:\n%s", r.events)
+		require.LessOrEqual(t, up, 1, "lives at once, by the events:\n%s", r.Events)
 	}
-	require.Zero(t, up, "lives at the end, by the events:\n%s", r.events)
+	require.Zero(t, up, "lives at the end, by the events:\n%s", r.Events)
 }
 
 func restartSibling(t *testing.T, k Kind) {
-	r := startTwo(t, k)
-	life := r.child(t, r.other).Incarnation
-	held, v := r.occupy(t, r.other)
-	require.NoError(t, r.sup.Restart(r.ctx, r.id))
-	v.release(t, "undisturbed")
-	require.Equal(t, "undisturbed", r.recv(t, held).Data)
-	require.Equal(t, life, r.child(t, r.other).Incarnation, "life of the sibling")
+	r := StartTwo(t, k)
+	life := r.Child(t, r.Other).Incarnation
+	held, v := r.Occupy(t, r.Other)
+	require.NoError(t, r.Sup.Restart(r.Ctx, r.ID))
+	v.Release(t, "undisturbed")
+	require.Equal(t, "undisturbed", r.Recv(t, held).Data)
+	require.Equal(t, life, r.Child(t, r.Other).Incarnation, "life of the sibling")
 }
 
 func restartUnknown(t *testing.T, k Kind) {
-	r := start(t, k)
+	r := Start(t, k)
 	for _, id := range []int{-1, 7} {
-		require.ErrorIs(t, r.sup.Restart(r.ctx, id), supervisor.ErrNoSuchChild, "Restart(%d)", id)
+		require.ErrorIs(t, r.Sup.Restart(r.Ctx, id), supervisor.ErrNoSuchChild, "Restart(%d)", id)
 	}
-	r.fine(t, r.id)
+	r.Fine(t, r.ID)
 }
 
 func restartUnderLoad(t *testing.T, k Kind) {
-	r := start(t, k)
+	r := Start(t, k)
 	var law testkit.Law
 	var senders []*task.Task
 	for range 4 {
 		senders = append(senders, task.Go(func(context.Context) {
 			for range 50 {
-				p := supervisor.NewSendPayload(r.id, "Enter", "")
+				p := supervisor.NewSendPayload(r.ID, "Enter", "")
 				p.Args[0] = p.ReqID
-				got, err := r.sup.Do(r.ctx, p)
+				got, err := r.Sup.Do(r.Ctx, p)
 				law.Accept(p.ReqID)
-				law.Verdict(got.ReqID, outcome(err))
+				law.Verdict(got.ReqID, OutcomeOf(err))
 			}
 		}))
 	}
 	for range 3 {
-		require.NoError(t, r.sup.Restart(r.ctx, r.id))
+		require.NoError(t, r.Sup.Restart(r.Ctx, r.ID))
 	}
 	for _, s := range senders {
 		s.Wait()
 	}
-	counts := r.ledger.Counts(t)
+	counts := r.Ledger.Counts(t)
 	delete(counts, "close")
 	law.Check(t, counts)
 	accepted, _ := law.Counts()

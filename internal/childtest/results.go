@@ -25,82 +25,82 @@ var resultRules = []rule{
 }
 
 func typedCall(t *testing.T, k Kind) {
-	r := start(t, k)
-	require.Equal(t, 15, call[int](t, r, r.id, "Add", 5), "Add(5) of 10")
-	require.Equal(t, int64(16), call[int64](t, r, r.id, "Add", 1), "an int asked for as int64")
-	require.InDelta(t, 17, call[float64](t, r, r.id, "Add", 1), 0, "an int asked for as float64")
-	_, err := supervisor.Call[string](r.ctx, r.sup, r.id, "Add", 1)
-	e := callError(t, err, r.id, "Add")
+	r := Start(t, k)
+	require.Equal(t, 15, CallOf[int](t, r, r.ID, "Add", 5), "Add(5) of 10")
+	require.Equal(t, int64(16), CallOf[int64](t, r, r.ID, "Add", 1), "an int asked for as int64")
+	require.InDelta(t, 17, CallOf[float64](t, r, r.ID, "Add", 1), 0, "an int asked for as float64")
+	_, err := supervisor.Call[string](r.Ctx, r.Sup, r.ID, "Add", 1)
+	e := CallErrorOf(t, err, r.ID, "Add")
 	require.ErrorIs(t, e, supervisor.ErrDecode, "an int asked for as string")
 	require.False(t, e.Unexecuted, "%v", e)
 }
 
 func valueConverts(t *testing.T, k Kind) {
-	r := start(t, k)
-	p := r.recv(t, r.send(t, r.id, "Int", 300))
+	r := Start(t, k)
+	p := r.Recv(t, r.Send(t, r.ID, "Int", 300))
 	n, err := supervisor.Value[int32](p)
 	require.NoError(t, err, "Value[int32] of 300")
 	require.EqualValues(t, 300, n)
 	_, err = supervisor.Value[uint8](p)
 	require.ErrorIs(t, err, supervisor.ErrDecode, "Value[uint8] of 300")
-	_ = callError(t, err, r.id, "Int")
-	nothing, err := supervisor.Value[int](r.recv(t, r.send(t, r.id, "Nothing")))
+	_ = CallErrorOf(t, err, r.ID, "Int")
+	nothing, err := supervisor.Value[int](r.Recv(t, r.Send(t, r.ID, "Nothing")))
 	require.NoError(t, err, "Value of a method without a result")
 	require.Zero(t, nothing)
 }
 
 func goFuture(t *testing.T, k Kind) {
-	r := start(t, k)
+	r := Start(t, k)
 	var all []*future.Future[int]
 	for i := range 20 {
-		all = append(all, supervisor.Go[int](r.ctx, r.sup, r.id, "Int", i))
+		all = append(all, supervisor.Go[int](r.Ctx, r.Sup, r.ID, "Int", i))
 	}
 	for i, f := range all {
-		n, err := f.Result(r.ctx)
+		n, err := f.Result(r.Ctx)
 		require.NoError(t, err, "result %d", i)
 		require.Equal(t, i, n, "result %d", i)
 	}
 }
 
 func goRefused(t *testing.T, k Kind) {
-	r := start(t, k)
-	_, err := supervisor.Go[int](r.ctx, r.sup, r.id+7, "Int", 1).Result(r.ctx)
+	r := Start(t, k)
+	_, err := supervisor.Go[int](r.Ctx, r.Sup, r.ID+7, "Int", 1).Result(r.Ctx)
 	require.ErrorIs(t, err, supervisor.ErrNoSuchChild)
-	require.True(t, callError(t, err, r.id+7, "Int").Unexecuted, "%v", err)
+	require.True(t, CallErrorOf(t, err, r.ID+7, "Int").Unexecuted, "%v", err)
 }
 
 func goCancel(t *testing.T, k Kind) {
-	r := start(t, k)
-	f := supervisor.Go[string](r.ctx, r.sup, r.id, "Hold", "one")
-	v := r.gate.next(t)
+	r := Start(t, k)
+	f := supervisor.Go[string](r.Ctx, r.Sup, r.ID, "Hold", "one")
+	v := r.Gate.Next(t)
 	f.Cancel()
 	testkit.Closed(t, f.Done(), "the cancelled future")
 	require.ErrorIs(t, f.Err(), supervisor.ErrCanceled)
-	require.Contains(t, v.left(t), "cancel", "what the handler's ctx says")
-	r.fine(t, r.id)
+	require.Contains(t, v.Left(t), "cancel", "what the handler's ctx says")
+	r.Fine(t, r.ID)
 }
 
 func broadcast(t *testing.T, k Kind) {
-	r := startTwo(t, k)
-	call[int](t, r, r.other, "Add", 5)
-	results, err := supervisor.Broadcast[int](r.ctx, r.sup, "Add", 1)
+	r := StartTwo(t, k)
+	CallOf[int](t, r, r.Other, "Add", 5)
+	results, err := supervisor.Broadcast[int](r.Ctx, r.Sup, "Add", 1)
 	require.NoError(t, err)
-	require.Equal(t, []supervisor.Result[int]{{ProcID: r.id, Value: 11}, {ProcID: r.other, Value: 16}}, results)
+	require.Equal(t, []supervisor.Result[int]{{ProcID: r.ID, Value: 11}, {ProcID: r.Other, Value: 16}}, results)
 }
 
 func broadcastErrors(t *testing.T, k Kind) {
-	r := startTwo(t, k)
-	results, err := supervisor.Broadcast[int](r.ctx, r.sup, "Fail", "sentinel")
+	r := StartTwo(t, k)
+	results, err := supervisor.Broadcast[int](r.Ctx, r.Sup, "Fail", "sentinel")
 	require.ErrorIs(t, err, ErrSentinel)
 	require.Len(t, results, 2)
-	for i, id := range []int{r.id, r.other} {
-		_ = callError(t, results[i].Err, id, "Fail")
+	for i, id := range []int{r.ID, r.Other} {
+		_ = CallErrorOf(t, results[i].Err, id, "Fail")
 		require.Equal(t, id, results[i].ProcID)
 	}
 }
 
 func lentBuffer(t *testing.T, k Kind) {
-	r := start(t, k)
+	r := Start(t, k)
 	want := []byte("result")
 	for _, row := range []struct {
 		name   string
@@ -111,9 +111,9 @@ func lentBuffer(t *testing.T, k Kind) {
 		{"room in the capacity", make([]byte, 0, 6), true},
 		{"too small", make([]byte, 5), false},
 	} {
-		p := supervisor.NewSendPayload(r.id, "Bytes", want)
+		p := supervisor.NewSendPayload(r.ID, "Bytes", want)
 		p.Into = row.buffer
-		got, err := r.sup.Do(r.ctx, p)
+		got, err := r.Sup.Do(r.Ctx, p)
 		require.NoError(t, err, row.name)
 		require.Equal(t, want, got.Data, row.name)
 		data, _ := got.Data.([]byte)
@@ -122,14 +122,14 @@ func lentBuffer(t *testing.T, k Kind) {
 }
 
 func keywords(t *testing.T, k Kind) {
-	r := start(t, k)
+	r := Start(t, k)
 	do := func(kwargs map[string]any, args ...any) (supervisor.RecvPayload, error) {
-		return r.sup.Do(r.ctx, supervisor.SendPayload{ProcID: r.id, Method: "Configure", Args: args, Kwargs: kwargs})
+		return r.Sup.Do(r.Ctx, supervisor.SendPayload{ProcID: r.ID, Method: "Configure", Args: args, Kwargs: kwargs})
 	}
 	got, err := do(map[string]any{"Size": 3, "tags": []string{"a", "b"}}, "x")
 	if !k.Can.Table {
 		require.ErrorIs(t, err, supervisor.ErrBadArgs, "keyword arguments without a method table")
-		require.True(t, callError(t, err, r.id, "Configure").Unexecuted, "%v", err)
+		require.True(t, CallErrorOf(t, err, r.ID, "Configure").Unexecuted, "%v", err)
 		return
 	}
 	require.NoError(t, err)
@@ -140,38 +140,38 @@ func keywords(t *testing.T, k Kind) {
 	_, err = do(map[string]any{"Colour": 1}, "z")
 	require.ErrorIs(t, err, supervisor.ErrBadArgs, "a field that is not there")
 	require.ErrorContains(t, err, "Colour")
-	_, err = r.sup.Do(r.ctx, supervisor.SendPayload{ProcID: r.id, Method: "Int", Args: []any{1}, Kwargs: map[string]any{"V": 1}})
+	_, err = r.Sup.Do(r.Ctx, supervisor.SendPayload{ProcID: r.ID, Method: "Int", Args: []any{1}, Kwargs: map[string]any{"V": 1}})
 	require.ErrorIs(t, err, supervisor.ErrBadArgs, "a method without a struct")
 }
 
 func timings(t *testing.T, k Kind) {
-	r := newRig(t, k)
-	id, err := k.Register(r.ctx, r.sup, r.job(), supervisor.WithTimings())
+	r := NewRig(t, k)
+	id, err := k.Register(r.Ctx, r.Sup, r.Job(), supervisor.WithTimings())
 	if !k.Can.Concurrency {
 		require.ErrorIs(t, err, supervisor.ErrUnsupported, "WithTimings")
 		return
 	}
 	require.NoError(t, err)
-	plain := r.register(t, r.job())
-	r.startLink(t)
-	_, v := r.occupy(t, id)
-	waiting := r.send(t, id, "Hold", "second")
-	v.release(t, "")
-	r.gate.next(t).release(t, "")
-	p := r.recv(t, waiting)
+	plain := r.Register(t, r.Job())
+	r.StartLink(t)
+	_, v := r.Occupy(t, id)
+	waiting := r.Send(t, id, "Hold", "second")
+	v.Release(t, "")
+	r.Gate.Next(t).Release(t, "")
+	p := r.Recv(t, waiting)
 	require.NoError(t, p.Err)
 	require.Positive(t, p.Queued, "time in the queue")
 	require.Positive(t, p.Ran, "time of the handler")
-	p = r.recv(t, r.send(t, plain, "Int", 1))
+	p = r.Recv(t, r.Send(t, plain, "Int", 1))
 	require.Zero(t, p.Queued+p.Ran, "timings that nobody asked for")
 }
 
 func selfKnown(t *testing.T, k Kind) {
-	r := newRig(t, k)
-	r.register(t, r.job())
-	id := r.register(t, r.job(), supervisor.WithName("ada"))
-	r.startLink(t)
-	p := r.recv(t, r.send(t, id, "Me"))
+	r := NewRig(t, k)
+	r.Register(t, r.Job())
+	id := r.Register(t, r.Job(), supervisor.WithName("ada"))
+	r.StartLink(t)
+	p := r.Recv(t, r.Send(t, id, "Me"))
 	info, err := supervisor.Value[supervisor.Info](p)
 	require.NoError(t, err)
 	require.Equal(t, id, info.ProcID)

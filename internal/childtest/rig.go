@@ -11,108 +11,109 @@ import (
 	"github.com/workerlink/supervisor/internal/testkit"
 )
 
-// rig is a supervisor with children of one kind.
-type rig struct {
-	kind   Kind
-	ctx    context.Context // ends with the test
-	sup    *supervisor.Supervisor
-	gate   *gate
-	ledger testkit.Ledger
-	events *testkit.Recorder[supervisor.Event, supervisor.EventKind]
-	id     int // the first child
-	other  int // the second one, if there are two
+// Rig is a supervisor with children of one kind.
+type Rig struct {
+	Kind   Kind
+	Ctx    context.Context // ends with the test
+	Sup    *supervisor.Supervisor
+	Gate   *Gate
+	Ledger testkit.Ledger
+	Events *testkit.Recorder[supervisor.Event, supervisor.EventKind]
+	ID     int // the first child
+	Other  int // the second one, if there are two
 }
 
-// job is that of a child of the rig.
-func (r *rig) job() Job { return Job{Start: 10, Gate: r.gate.address, Ledger: r.ledger.Path} }
+// Job is that of a child of the rig.
+func (r *Rig) Job() Job { return Job{Start: 10, Gate: r.Gate.Address, Ledger: r.Ledger.Path} }
 
-// newRig makes a supervisor without children that is closed at the end of the test.
-func newRig(t *testing.T, k Kind, opts ...supervisor.Option) *rig {
+// NewRig makes a supervisor without children that is closed at the end of the test.
+func NewRig(t *testing.T, k Kind, opts ...supervisor.Option) *Rig {
 	t.Helper()
-	r := &rig{
-		kind: k, ctx: testkit.Context(t), gate: newGate(t), ledger: testkit.NewLedger(t),
-		events: testkit.NewRecorder(func(e supervisor.Event) supervisor.EventKind { return e.Kind }),
-		id:     -1, other: -1,
+	r := &Rig{
+		Kind: k, Ctx: testkit.Context(t), Gate: NewGate(t), Ledger: testkit.NewLedger(t),
+		Events: testkit.NewRecorder(func(e supervisor.Event) supervisor.EventKind { return e.Kind }),
+		ID:     -1, Other: -1,
 	}
 	var err error
-	r.sup, err = supervisor.New(k.Type, append(opts, supervisor.WithEvents(r.events.Record))...)
+	r.Sup, err = supervisor.New(k.Type, append(opts, supervisor.WithEvents(r.Events.Record))...)
 	require.NoError(t, err, "New(%v)", k.Type)
 	t.Cleanup(func() {
-		if err := r.sup.Close(); err != nil {
+		if err := r.Sup.Close(); err != nil {
 			t.Logf("Close at the end of the test: %v", err) // what is left NoLeaks finds
 		}
 	})
 	return r
 }
 
-// register adds one more child.
-func (r *rig) register(t *testing.T, job Job, opts ...supervisor.ChildOption) int {
+// Register adds one more child.
+func (r *Rig) Register(t *testing.T, job Job, opts ...supervisor.ChildOption) int {
 	t.Helper()
-	id, err := r.kind.Register(r.ctx, r.sup, job, opts...)
+	id, err := r.Kind.Register(r.Ctx, r.Sup, job, opts...)
 	require.NoError(t, err, "Register(%+v)", job)
 	return id
 }
 
-// start is newRig with one started child.
-func start(t *testing.T, k Kind, opts ...supervisor.ChildOption) *rig {
+// Start is NewRig with one started child.
+func Start(t *testing.T, k Kind, opts ...supervisor.ChildOption) *Rig {
 	t.Helper()
-	r := newRig(t, k)
-	r.id = r.register(t, r.job(), opts...)
-	r.startLink(t)
+	r := NewRig(t, k)
+	r.ID = r.Register(t, r.Job(), opts...)
+	r.StartLink(t)
 	return r
 }
 
-// startTwo is newRig with two started children.
-func startTwo(t *testing.T, k Kind, opts ...supervisor.ChildOption) *rig {
+// StartTwo is NewRig with two started children.
+func StartTwo(t *testing.T, k Kind, opts ...supervisor.ChildOption) *Rig {
 	t.Helper()
-	r := newRig(t, k)
-	r.id = r.register(t, r.job(), opts...)
-	r.other = r.register(t, r.job())
-	r.startLink(t)
+	r := NewRig(t, k)
+	r.ID = r.Register(t, r.Job(), opts...)
+	r.Other = r.Register(t, r.Job())
+	r.StartLink(t)
 	return r
 }
 
-func (r *rig) startLink(t *testing.T) {
+// StartLink starts the children.
+func (r *Rig) StartLink(t *testing.T) {
 	t.Helper()
-	require.NoError(t, r.sup.StartLink(r.ctx), "StartLink")
+	require.NoError(t, r.Sup.StartLink(r.Ctx), "StartLink")
 }
 
-// call calls a method that has to succeed.
-func call[R any](t *testing.T, r *rig, id int, method string, args ...any) R {
+// CallOf calls a method that has to succeed.
+func CallOf[R any](t *testing.T, r *Rig, id int, method string, args ...any) R {
 	t.Helper()
-	v, err := supervisor.Call[R](r.ctx, r.sup, id, method, args...)
+	v, err := supervisor.Call[R](r.Ctx, r.Sup, id, method, args...)
 	require.NoError(t, err, "Call(%d, %s, %v)", id, method, args)
 	return v
 }
 
-// send sends a request that has to be accepted.
-func (r *rig) send(t *testing.T, id int, method string, args ...any) supervisor.SendPayload {
+// Send sends a request that has to be accepted.
+func (r *Rig) Send(t *testing.T, id int, method string, args ...any) supervisor.SendPayload {
 	t.Helper()
 	p := supervisor.NewSendPayload(id, method, args...)
-	require.NoError(t, r.sup.Send(r.ctx, p), "Send(%d, %s, %v)", id, method, args)
+	require.NoError(t, r.Sup.Send(r.Ctx, p), "Send(%d, %s, %v)", id, method, args)
 	return p
 }
 
-// occupy sends a request whose handler waits at the gate, and returns both.
-func (r *rig) occupy(t *testing.T, id int) (supervisor.SendPayload, *visitor) {
+// Occupy sends a request whose handler waits at the gate, and returns both.
+func (r *Rig) Occupy(t *testing.T, id int) (supervisor.SendPayload, *Visitor) {
 	t.Helper()
-	p := r.send(t, id, "Hold", "occupier")
-	return p, r.gate.next(t)
+	p := r.Send(t, id, "Hold", "occupier")
+	return p, r.Gate.Next(t)
 }
 
-// recv is RecvAll of one request, errors being results.
-func (r *rig) recv(t *testing.T, p supervisor.SendPayload) supervisor.RecvPayload {
+// Recv is RecvAll of one request, errors being results.
+func (r *Rig) Recv(t *testing.T, p supervisor.SendPayload) supervisor.RecvPayload {
 	t.Helper()
-	replies, err := r.sup.RecvAll(r.ctx, []supervisor.SendPayload{p}, supervisor.IgnoreErr())
+	replies, err := r.Sup.RecvAll(r.Ctx, []supervisor.SendPayload{p}, supervisor.IgnoreErr())
 	require.NoError(t, err, "RecvAll(%s)", p.ReqID)
 	require.Len(t, replies, 1, "RecvAll(%s)", p.ReqID)
 	return replies[0]
 }
 
-// child is what the snapshot shows of a child.
-func (r *rig) child(t *testing.T, id int) supervisor.ChildSnapshot {
+// Child is what the snapshot shows of a Child.
+func (r *Rig) Child(t *testing.T, id int) supervisor.ChildSnapshot {
 	t.Helper()
-	for _, c := range r.sup.Snapshot().Children {
+	for _, c := range r.Sup.Snapshot().Children {
 		if c.ProcID == id {
 			return c
 		}
@@ -121,8 +122,8 @@ func (r *rig) child(t *testing.T, id int) supervisor.ChildSnapshot {
 	panic("unreachable")
 }
 
-// callError checks that err is a CallError of a request, and returns it.
-func callError(t *testing.T, err error, id int, method string) *supervisor.CallError {
+// CallErrorOf checks that err is a CallError of a request, and returns it.
+func CallErrorOf(t *testing.T, err error, id int, method string) *supervisor.CallError {
 	t.Helper()
 	var e *supervisor.CallError
 	require.ErrorAs(t, err, &e, "error of %s", method)
@@ -132,8 +133,8 @@ func callError(t *testing.T, err error, id int, method string) *supervisor.CallE
 	return e
 }
 
-// outcome is what a verdict is to the conservation law.
-func outcome(err error) testkit.Outcome {
+// OutcomeOf is what a verdict is to the conservation law.
+func OutcomeOf(err error) testkit.Outcome {
 	var remote *supervisor.RemoteError
 	var panicked *supervisor.PanicError
 	var e *supervisor.CallError
@@ -149,8 +150,8 @@ func outcome(err error) testkit.Outcome {
 	}
 }
 
-// fine checks that a child answers.
-func (r *rig) fine(t *testing.T, id int) {
+// Fine checks that a child answers.
+func (r *Rig) Fine(t *testing.T, id int) {
 	t.Helper()
-	require.Equal(t, "hello", call[string](t, r, id, "Text", "hello"), "child %d answers", id)
+	require.Equal(t, "hello", CallOf[string](t, r, id, "Text", "hello"), "child %d answers", id)
 }

@@ -22,7 +22,7 @@ var valueRules = []rule{
 }
 
 func valuesReturn(t *testing.T, k Kind) {
-	r := start(t, k)
+	r := Start(t, k)
 	moment := time.Date(2026, 7, 1, 12, 30, 0, 5, time.UTC)
 	for _, row := range []struct {
 		method string
@@ -50,37 +50,37 @@ func valuesReturn(t *testing.T, k Kind) {
 		{"Nothing", nil, nil},
 		{"Only", nil, nil},
 	} {
-		got, err := r.sup.Do(r.ctx, supervisor.SendPayload{ProcID: r.id, Method: row.method, Args: row.args})
+		got, err := r.Sup.Do(r.Ctx, supervisor.SendPayload{ProcID: r.ID, Method: row.method, Args: row.args})
 		require.NoError(t, err, "%s(%v)", row.method, row.args)
 		require.Equal(t, row.want, got.Data, "%s(%v)", row.method, row.args)
 	}
 }
 
 func variadic(t *testing.T, k Kind) {
-	r := start(t, k)
-	require.Equal(t, 1, call[int](t, r, r.id, "Sum", 1), "none of the variable arguments")
-	require.Equal(t, 3, call[int](t, r, r.id, "Sum", 1, 2), "one of them")
-	require.Equal(t, 10, call[int](t, r, r.id, "Sum", 1, 2, 3, 4), "three of them")
+	r := Start(t, k)
+	require.Equal(t, 1, CallOf[int](t, r, r.ID, "Sum", 1), "none of the variable arguments")
+	require.Equal(t, 3, CallOf[int](t, r, r.ID, "Sum", 1, 2), "one of them")
+	require.Equal(t, 10, CallOf[int](t, r, r.ID, "Sum", 1, 2, 3, 4), "three of them")
 }
 
 func specialValues(t *testing.T, k Kind) {
-	r := start(t, k)
-	require.True(t, math.IsNaN(call[float64](t, r, r.id, "Float", math.NaN())), "NaN")
-	require.True(t, math.IsInf(call[float64](t, r, r.id, "Float", math.Inf(-1)), -1), "-Inf")
-	require.True(t, math.Signbit(call[float64](t, r, r.id, "Float", math.Copysign(0, -1))), "-0")
-	require.Nil(t, call[[]byte](t, r, r.id, "Bytes", []byte(nil)), "nil bytes")
-	require.Equal(t, []byte{}, call[[]byte](t, r, r.id, "Bytes", []byte{}), "empty bytes")
-	require.Nil(t, call[map[string]int](t, r, r.id, "Map", map[string]int(nil)), "nil map")
-	require.Equal(t, map[string]int{}, call[map[string]int](t, r, r.id, "Map", map[string]int{}), "empty map")
-	require.Nil(t, call[[]string](t, r, r.id, "Texts", []string(nil)), "nil slice")
-	require.Equal(t, []string{}, call[[]string](t, r, r.id, "Texts", []string{}), "empty slice")
-	require.Nil(t, call[*Point](t, r, r.id, "Pointer", (*Point)(nil)), "nil pointer")
-	require.Equal(t, &Point{}, call[*Point](t, r, r.id, "Pointer", &Point{}), "pointer to a zero value")
-	require.Empty(t, call[string](t, r, r.id, "Text", ""), "empty string")
+	r := Start(t, k)
+	require.True(t, math.IsNaN(CallOf[float64](t, r, r.ID, "Float", math.NaN())), "NaN")
+	require.True(t, math.IsInf(CallOf[float64](t, r, r.ID, "Float", math.Inf(-1)), -1), "-Inf")
+	require.True(t, math.Signbit(CallOf[float64](t, r, r.ID, "Float", math.Copysign(0, -1))), "-0")
+	require.Nil(t, CallOf[[]byte](t, r, r.ID, "Bytes", []byte(nil)), "nil bytes")
+	require.Equal(t, []byte{}, CallOf[[]byte](t, r, r.ID, "Bytes", []byte{}), "empty bytes")
+	require.Nil(t, CallOf[map[string]int](t, r, r.ID, "Map", map[string]int(nil)), "nil map")
+	require.Equal(t, map[string]int{}, CallOf[map[string]int](t, r, r.ID, "Map", map[string]int{}), "empty map")
+	require.Nil(t, CallOf[[]string](t, r, r.ID, "Texts", []string(nil)), "nil slice")
+	require.Equal(t, []string{}, CallOf[[]string](t, r, r.ID, "Texts", []string{}), "empty slice")
+	require.Nil(t, CallOf[*Point](t, r, r.ID, "Pointer", (*Point)(nil)), "nil pointer")
+	require.Equal(t, &Point{}, CallOf[*Point](t, r, r.ID, "Pointer", &Point{}), "pointer to a zero value")
+	require.Empty(t, CallOf[string](t, r, r.ID, "Text", ""), "empty string")
 }
 
 func dynamicValues(t *testing.T, k Kind) {
-	r := start(t, k)
+	r := Start(t, k)
 	for _, v := range []any{
 		nil, 1, int8(-3), uint16(9), 2.5, "s", true, []byte("b"),
 		[]string{"x"},
@@ -92,14 +92,14 @@ func dynamicValues(t *testing.T, k Kind) {
 		[]Point{{X: 1}},
 		time.Minute,
 	} {
-		got, err := r.sup.Do(r.ctx, supervisor.SendPayload{ProcID: r.id, Method: "Any", Args: []any{v}})
+		got, err := r.Sup.Do(r.Ctx, supervisor.SendPayload{ProcID: r.ID, Method: "Any", Args: []any{v}})
 		require.NoError(t, err, "Any(%#v)", v)
 		require.Equal(t, v, got.Data, "Any(%#v)", v)
 	}
 }
 
 func numbersConvert(t *testing.T, k Kind) {
-	r := start(t, k)
+	r := Start(t, k)
 	for _, row := range []struct {
 		method string
 		arg    any
@@ -112,7 +112,7 @@ func numbersConvert(t *testing.T, k Kind) {
 		{"Grade", 9, Grade(9)},
 		{"Duration", 5, time.Duration(5)},
 	} {
-		got, err := r.sup.Do(r.ctx, supervisor.SendPayload{ProcID: r.id, Method: row.method, Args: []any{row.arg}})
+		got, err := r.Sup.Do(r.Ctx, supervisor.SendPayload{ProcID: r.ID, Method: row.method, Args: []any{row.arg}})
 		if !k.Can.Table {
 			require.ErrorIs(t, err, supervisor.ErrBadArgs, "%s(%T) without a method table", row.method, row.arg)
 			continue
@@ -123,30 +123,30 @@ func numbersConvert(t *testing.T, k Kind) {
 }
 
 func largeValue(t *testing.T, k Kind) {
-	r := start(t, k)
+	r := Start(t, k)
 	text := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB, many times what a pipe holds
-	require.Zero(t, strings.Compare(text, call[string](t, r, r.id, "Text", text)), "a text of 1 MiB returns as it was")
+	require.Zero(t, strings.Compare(text, CallOf[string](t, r, r.ID, "Text", text)), "a text of 1 MiB returns as it was")
 	blob := []byte(text)
-	require.Equal(t, blob, call[[]byte](t, r, r.id, "Bytes", blob), "bytes")
+	require.Equal(t, blob, CallOf[[]byte](t, r, r.ID, "Bytes", blob), "bytes")
 }
 
 func sharing(t *testing.T, k Kind) {
-	r := start(t, k)
+	r := Start(t, k)
 	mine := []byte("abc")
-	call[any](t, r, r.id, "Scribble", mine)
+	CallOf[any](t, r, r.ID, "Scribble", mine)
 	if k.Can.Copy {
 		require.Equal(t, "abc", string(mine), "the caller's bytes, after a handler changed its copy")
 	} else {
 		require.Equal(t, "Xbc", string(mine), "the caller's bytes, which the handler shares")
 	}
 	mine = []byte("abc")
-	p := r.send(t, r.id, "Bytes", mine)
+	p := r.Send(t, r.ID, "Bytes", mine)
 	if k.Can.Copy {
 		mine[0] = 'Z' // they are the caller's again
-		require.Equal(t, []byte("abc"), r.recv(t, p).Data, "result of Bytes")
+		require.Equal(t, []byte("abc"), r.Recv(t, p).Data, "result of Bytes")
 		return
 	}
-	got, ok := r.recv(t, p).Data.([]byte)
+	got, ok := r.Recv(t, p).Data.([]byte)
 	require.True(t, ok, "result of Bytes is bytes")
 	require.Same(t, &mine[0], &got[0], "the result is the very memory that was sent")
 }

@@ -71,7 +71,7 @@ func NewWorker(ctx context.Context, job Job) (*Worker, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case Hangs:
-		if _, err := hold(context.Background(), job.Gate, "factory"); err != nil {
+		if _, err := WaitAt(context.Background(), job.Gate, "factory"); err != nil {
 			return nil, err
 		}
 	case Quits:

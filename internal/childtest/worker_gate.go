@@ -11,16 +11,16 @@ import (
 
 // Hold waits until the gate lets it go, and returns what it is told there, or until ctx ends, which it tells the gate.
 func (w *Worker) Hold(ctx context.Context, name string) (string, error) {
-	return hold(ctx, w.job.Gate, name)
+	return WaitAt(ctx, w.job.Gate, name)
 }
 
 // HoldOn waits until the gate lets it go, whatever happens.
 func (w *Worker) HoldOn(name string) (string, error) {
-	return hold(context.Background(), w.job.Gate, name)
+	return WaitAt(context.Background(), w.job.Gate, name)
 }
 
-// hold is one handler at the gate. It says its name, and then why it leaves if it does so by itself.
-func hold(ctx context.Context, gate, name string) (string, error) {
+// WaitAt is one handler at the gate. It says its name, and then why it leaves if it does so by itself.
+func WaitAt(ctx context.Context, gate, name string) (string, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", gate)
 	if err != nil {
 		return "", fmt.Errorf("gate: %w", err)

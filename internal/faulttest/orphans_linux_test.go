@@ -1,4 +1,4 @@
-package supervisor_test
+package faulttest_test
 
 // However a host ends, it leaves nothing: no worker, none of their groups, no grandchild.
 
@@ -248,7 +248,7 @@ func TestH08WorkerRunsNoMain(t *testing.T) {
 	ledger := testkit.NewLedger(t)
 	program := testkit.Command(t, mainProgram)
 	play := program.Env[len(program.Env)-1]
-	sup := withWorker(t, newRelative, supervisor.Proc{Args: []string{ledger.Path, "worker"}, Env: []string{play}})
+	sup := started(t, supervisor.Process, newRelative, supervisor.Proc{Args: []string{ledger.Path, "worker"}, Env: []string{play}})
 	env, err := supervisor.Call[[]string](ctx, sup, 0, "Environ")
 	require.NoError(t, err, "Call of Environ")
 	require.True(t, slices.Contains(env, play), "the worker's environment asks for the main program")

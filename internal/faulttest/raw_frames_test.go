@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package supervisor_test
+package faulttest_test
 
 // The worker's part of raw_test.go: a program that writes its frames by itself, and does it wrong on purpose.
 

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package supervisor_test
+package faulttest_test
 
 // What a host makes of workers that break the protocol: the fault is named, at once, to those whom it concerns and to
 // nobody else.

@@ -1,4 +1,4 @@
-package supervisor_test
+package faulttest_test
 
 // The hosts of orphans_linux_test.go: programs that are made to end while their workers are at it.
 

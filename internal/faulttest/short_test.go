@@ -1,0 +1,5 @@
+//go:build !soak
+
+package faulttest_test
+
+const soak = false
