@@ -221,6 +221,7 @@ func (w *Waiting) run(g *generation, o *recvOptions) error {
 		}
 		places := w.at[p.ReqID]
 		delete(w.at, p.ReqID) // OnReply may send another request of this id
+		delete(w.unsent, p.ReqID)
 		for _, i := range places {
 			w.results[i] = p
 		}
@@ -266,6 +267,9 @@ func (w *Waiting) next(g *generation, o *recvOptions) (p RecvPayload, more bool,
 		case errors.Is(err, inbox.ErrNone):
 			return p, false, nil
 		case errors.Is(err, inbox.ErrDropped): // a Send failed; after the end, expire looks again
+			if w.end == nil {
+				w.refuse(g)
+			}
 		case errors.Is(err, inbox.ErrClosed): // shut down: what was sent has its verdict
 			w.end = ErrClosed
 		case ended != nil && w.end == nil:
@@ -289,10 +293,29 @@ func (w *Waiting) expire(g *generation) {
 		if !w.gather.Forget(id) {
 			continue // it arrived just now
 		}
-		p := w.unsent[id]
-		p.ReqID = id
-		w.local = append(w.local, p.unanswered(w.end))
+		w.answer(id, w.end)
 	}
+}
+
+// refuse answers the listed requests that are not there any more, because their
+// Sends failed meanwhile, as if RecvAll had been called a moment later.
+func (w *Waiting) refuse(g *generation) {
+	for _, id := range w.gather.Pending() {
+		_, listed := w.at[id]
+		if owner, _ := g.inbox.Owner(id); owner == nil && listed && w.gather.Forget(id) {
+			w.answer(id, fmt.Errorf("%w: its Send was refused", ErrNoSuchRequest))
+		}
+	}
+}
+
+// answer is our own verdict of a request that was not sent.
+func (w *Waiting) answer(id string, err error) {
+	p := w.unsent[id]
+	p.ReqID = id
+	if places := w.at[id]; places != nil { // listed, and without a reply
+		p.ProcID, p.Method = w.results[places[0]].ProcID, w.results[places[0]].Method
+	}
+	w.local = append(w.local, p.unanswered(err))
 }
 
 // Cancel withdraws requests of Send: their verdict is [ErrCanceled], their

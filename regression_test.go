@@ -54,7 +54,9 @@ func TestRecvAllReturnsWhenItsSendsFail(t *testing.T) {
 			senders.Wait()
 			require.Equal(t, idsOf(reqs), idsOf(got), "entries in request order")
 			for _, p := range got {
-				require.ErrorIs(t, p.Err, supervisor.ErrCanceled, "entry of a request that found no room")
+				if !errors.Is(p.Err, supervisor.ErrNoSuchRequest) { // otherwise its Send had failed before
+					require.ErrorIs(t, p.Err, supervisor.ErrCanceled, "entry of a request that found no room")
+				}
 			}
 		}
 		require.Equal(t, 1, sup.Snapshot().Open, "requests that are open")
