@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/workerlink/supervisor/future"
 	"github.com/workerlink/supervisor/internal/inbox"
@@ -125,6 +126,7 @@ func (g *generation) teardown() {
 		})
 	}
 	wg.Wait()
+	awaitFor(g.inbox.Quiet(), time.Second) // a verdict may be on its way, such as a timeout; whoever empties the inbox must meet it
 	g.inbox.Close()
 	g.mu.Lock()
 	g.enter(closed)

@@ -46,6 +46,7 @@ func (e *Entry[V]) Deliver(v V) bool {
 		return false
 	}
 	b.open--
+	b.quietLocked()
 	b.unclaimed++
 	b.arrivals++
 	e.state, e.value, e.arrival = stateArrived, v, b.arrivals
@@ -70,6 +71,7 @@ func (e *Entry[V]) Drop() {
 		return
 	}
 	b.open--
+	b.quietLocked()
 	if e.gather == nil {
 		e.goneLocked()
 		return

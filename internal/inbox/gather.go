@@ -128,6 +128,7 @@ func (g *Gather[V]) Forget(id string) bool {
 	}
 	if e.state == stateOpen {
 		b.open--
+		b.quietLocked()
 	}
 	g.pending.remove(e)
 	e.goneLocked()

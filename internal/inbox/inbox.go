@@ -23,6 +23,7 @@ type Box[V any] struct {
 	closed    bool
 	entries   map[string]*Entry[V] // all that are not gone
 	open      int                  // entries in state open
+	quiet     chan struct{}        // closed when none is; nil unless somebody asked
 	unclaimed int                  // entries in state arrived, awaited or not
 	arrivals  uint64               // number of the latest arrival
 	replies   queue[V]             // arrived and awaited by no gather
@@ -105,6 +106,26 @@ func (b *Box[V]) Stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return Stats{Open: b.open, Unclaimed: b.unclaimed}
+}
+
+// Quiet returns a channel that is closed once no request is open.
+func (b *Box[V]) Quiet() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.quiet == nil {
+		b.quiet = make(chan struct{})
+	}
+	quiet := b.quiet
+	b.quietLocked()
+	return quiet
+}
+
+// quietLocked tells those who wait for it that no request is open, if that is so.
+func (b *Box[V]) quietLocked() {
+	if b.open == 0 && b.quiet != nil {
+		close(b.quiet)
+		b.quiet = nil
+	}
 }
 
 // Close refuses new requests and ends all waiting with [ErrClosed]. Replies that have arrived, and those that open
