@@ -266,5 +266,8 @@ func (l *processLink) failStart(ctx context.Context, err error) error {
 	if !gone {
 		exit.Err = err
 	}
+	if p := l.child.slot.cfg.proc; p != nil && p.Path != "" { // most often it is the wrong program
+		return &whereError{"program " + p.Path, exit}
+	}
 	return exit
 }

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -158,11 +159,28 @@ func (e *ExitError) Error() string {
 		if second := firstLine(strings.TrimPrefix(e.Trace, line)); strings.HasPrefix(second, "[signal ") {
 			fmt.Fprintf(&b, " %s", second)
 		}
-	} else if line := lastLine(e.Tail); line != "" {
+	} else if line := e.lastWords(); line != "" {
 		fmt.Fprintf(&b, ": last output: %s", line)
 	}
 	return b.String()
 }
+
+// lastWords is the line of the output that says most. A Go program that ends
+// before it serves leaves no trace, but prints one, which ends with a line that
+// says little.
+func (e *ExitError) lastWords() string {
+	if e.Code == fatalCode {
+		for _, line := range slices.Backward(strings.Split(e.Tail, "\n")) {
+			if isHeadline(line) {
+				return line
+			}
+		}
+	}
+	return lastLine(e.Tail)
+}
+
+// fatalCode is what a Go program exits with after a panic or a fatal error.
+const fatalCode = 2
 
 // Unwrap returns the fault that ended the life, if there was one beside the exit.
 func (e *ExitError) Unwrap() error { return e.Err }

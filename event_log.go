@@ -9,6 +9,8 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/workerlink/supervisor/internal/lines"
 )
 
 // logEvent writes one event as one log entry. Arguments, results and the
@@ -69,7 +71,8 @@ func eventFields(e Event) []zapcore.Field {
 		}
 	}
 	if e.Err != nil {
-		fields = append(fields, zap.String("error", e.Err.Error()))
+		// Workers say what is in it, and not every handler escapes what a terminal obeys.
+		fields = append(fields, zap.String("error", lines.Clean([]byte(e.Err.Error()))))
 	}
 	return fields
 }

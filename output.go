@@ -1,11 +1,14 @@
 package supervisor
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/workerlink/supervisor/internal/lines"
@@ -18,6 +21,7 @@ import (
 type output struct {
 	process *proc.Process
 	tail    *lines.Tail
+	reasons *reasons
 	readers []*task.Task
 	trace   *lines.Tail
 }
@@ -26,14 +30,14 @@ type output struct {
 const maxTrace = 64 << 10
 
 func newOutput(s *slot, life *Life, p *proc.Process) *output {
-	o := &output{process: p, tail: lines.NewTail(s.cfg.limits.Tail), trace: lines.NewTail(maxTrace)}
+	o := &output{process: p, tail: lines.NewTail(s.cfg.limits.Tail), reasons: newReasons(), trace: lines.NewTail(maxTrace)}
 	var to Proc
 	if s.cfg.proc != nil {
 		to = *s.cfg.proc
 	}
-	follow := func(f *os.File, user io.Writer, stream int64) {
+	follow := func(f *os.File, keep, user io.Writer, stream int64) {
 		o.readers = append(o.readers, task.Go(func(context.Context) {
-			in := io.TeeReader(f, o.tail)
+			in := io.TeeReader(f, keep)
 			if user != nil {
 				copyTo(user, in)
 				return
@@ -46,8 +50,8 @@ func newOutput(s *slot, life *Life, p *proc.Process) *output {
 			})
 		}))
 	}
-	follow(p.Stdout, to.Stdout, 1)
-	follow(p.Stderr, to.Stderr, 2)
+	follow(p.Stdout, o.tail, to.Stdout, 1)
+	follow(p.Stderr, io.MultiWriter(o.tail, o.reasons), to.Stderr, 2)
 	o.readers = append(o.readers, task.Go(func(context.Context) { _, _ = io.Copy(o.trace, p.Control) }))
 	return o
 }
@@ -76,29 +80,50 @@ func (o *output) text() (tail, trace string) {
 	tail, trace = cleanLines(o.tail.String()), cleanLines(o.trace.String())
 	if trace != "" && !isHeadline(firstLine(trace)) {
 		// The runtime says what a fatal error is before it begins to write the trace.
-		trace = headline(tail) + trace
+		trace = cleanLines(o.reasons.text()) + trace
 	}
 	return tail, trace
 }
 
-var headlines = []string{"fatal error: ", "panic: ", "runtime: ", "unexpected fault address "}
+var headlines = []string{"fatal error: ", "panic: ", "runtime: ", "unexpected fault address ", "SIG"}
 
 func isHeadline(line string) bool {
 	return slices.ContainsFunc(headlines, func(h string) bool { return strings.HasPrefix(line, h) })
 }
 
-// headline returns the last line of the output that says why a Go program
-// ends, with its line end, or "".
-func headline(tail string) string {
-	all := slices.Collect(strings.Lines(tail))
-	for _, h := range headlines[:2] {
-		for _, line := range slices.Backward(all) {
-			if strings.HasPrefix(line, h) {
-				return line
+// reasons keeps the last lines of stderr that say why a Go program ends: the
+// trace after them may be longer than the tail.
+type reasons struct {
+	split *lines.Splitter // for the stream's only writer
+
+	mu   sync.Mutex
+	last [2]string // beginning like the first two headlines, with line ends
+}
+
+// maxReason bounds a line that is kept as a reason.
+const maxReason = 4 << 10
+
+func newReasons() *reasons {
+	r := &reasons{}
+	r.split = lines.NewSplitter(maxReason, func(line []byte, _ bool) {
+		for i := range r.last {
+			if bytes.HasPrefix(line, []byte(headlines[i])) {
+				r.mu.Lock()
+				r.last[i] = string(line) + "\n"
+				r.mu.Unlock()
 			}
 		}
-	}
-	return ""
+	})
+	return r
+}
+
+func (r *reasons) Write(p []byte) (int, error) { return r.split.Write(p) }
+
+// text returns a fatal error rather than a panic, or "".
+func (r *reasons) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return cmp.Or(r.last[0], r.last[1])
 }
 
 func cleanLines(s string) string {
