@@ -76,7 +76,13 @@ func (l *Life) Reply(r *Request, value any, err error) bool {
 }
 
 func (l *Life) reply(r *Request, v verdict) bool {
-	if r.call == nil || !l.remove(r.call) { // not ours, or answered before
+	if r.call == nil { // not ours
+		return false
+	}
+	if !l.remove(r.call) { // answered before, or the end of the life did that
+		if l.outlived(r.call) && !v.unexecuted && r.method != methodSnapshot {
+			l.slot.countLate(l, r.Method)
+		}
 		return false
 	}
 	r.call.leave()                        // the child has let go of it, whether anybody waits or not
@@ -89,7 +95,7 @@ func (l *Life) reply(r *Request, v verdict) bool {
 	if r.call.settle(v) {
 		return true
 	}
-	if !v.unexecuted { // else it answers the withdrawal
+	if !v.unexecuted && r.method != methodSnapshot { // else it answers the withdrawal, or a question of our own
 		l.slot.countLate(l, r.Method)
 	}
 	return false
@@ -136,6 +142,15 @@ func (l *Life) detach(c *call) bool {
 	return true
 }
 
+// outlived reports, once, whether c was open when the life ended.
+func (l *Life) outlived(c *call) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := c.cut && c.life.Load() == l
+	c.cut = c.cut && !was
+	return was
+}
+
 // number returns the number of c if it is one of the open calls.
 func (l *Life) number(c *call) (num uint64, open bool) {
 	l.mu.Lock()
@@ -165,6 +180,7 @@ func (l *Life) pop() *call {
 	}
 	c := l.open.next
 	c.unlink()
+	c.cut = true
 	return c
 }
 
@@ -215,13 +231,19 @@ type call struct {
 	id   string
 	room room
 
-	life       atomic.Pointer[Life] // which holds it; nil before it is submitted
-	next, prev *call                // in the life's ring; guarded by the life's mutex
+	life atomic.Pointer[Life] // which holds it; nil before it is submitted
+	ringPlace
 
 	done   atomic.Bool
 	expiry expiry
 	sink   sink
 	reply  RecvPayload // valid once delivered
+}
+
+// ringPlace is what a call is to its life; guarded by the life's mutex.
+type ringPlace struct {
+	next, prev *call // in the ring of open calls
+	cut        bool  // the life ended before its reply came
 }
 
 // expiry is when the verdict of a call is ErrTimeout, if its sender does not

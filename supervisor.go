@@ -16,6 +16,8 @@ import (
 
 // A Supervisor owns children and answers every request to them exactly once.
 // [New] is the only way to make one. Its methods may be called concurrently.
+// One that is started and then forgotten is not collected as garbage: its
+// children run on until the ctx of StartLink ends, or the program does.
 //
 // Mutexes are taken in this order: supervisor, generation, slot, then a gate, a
 // life or the events. None is held while user code runs.
