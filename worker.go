@@ -85,6 +85,7 @@ type worker struct {
 	self    *self
 	finish  chan int // the exit status; the first one counts
 	end     sync.Once
+	refuses sync.Mutex // held while requests are refused that SIGTERM has taken back: the exit waits for it
 	workerState
 }
 
@@ -242,6 +243,8 @@ func (w *worker) wind(run *runner) {
 		run.close()
 		<-run.drained
 	}
+	w.refuses.Lock()   // what has drained the runner may not have said all yet
+	w.refuses.Unlock() //nolint:staticcheck // nothing to do in between
 	w.end.Do(func() {
 		status := 0
 		if err := closeObject(w.object); err != nil {
@@ -260,6 +263,8 @@ func (w *worker) terminated() {
 	stopped, run := w.stopped, w.runner
 	w.mu.Unlock()
 	if stopped && run != nil {
+		w.refuses.Lock()
+		defer w.refuses.Unlock()
 		for _, r := range run.abort(ErrClosed) {
 			w.reply(r, verdict{err: library(ErrClosed), unexecuted: true})
 		}

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -75,7 +76,7 @@ func (w *worker) arguments(m *methods, r *Request, prefix wire.RequestPrefix, h 
 	} else if prefix.Kwargs || r.method >= 0 && m.all[r.method].tail != nil {
 		n, err := wire.Count(body)
 		if err != nil {
-			return err
+			return cmp.Or(w.decoder.Skip(h, body), err) // the stream goes on all the same
 		}
 		codecs = varying(m, r, n, prefix.Kwargs)
 	}

@@ -62,10 +62,12 @@ func (w *Worker) SetCrashOutput() error {
 // every process, and the host decides. At a SIGTERM it calls orphaned if the host is gone, else term. As a host with
 // several threads dies, term may be called once or more before orphaned is: the signal comes with the end of each thread
 // that had the process for a child. Both run on one goroutine, which lasts as long as the process; while one runs,
-// further signals wait.
+// further signals wait. A write to a standard stream that nobody reads fails from now on: left to itself it would end an
+// orphan by SIGPIPE, before that has ended its group.
 func (w *Worker) HoldSignals(orphaned, term func()) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGHUP, syscall.SIGTERM)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // nobody looks; ignored, it would be so in the worker's children too
 	task.Go(func(context.Context) {
 		for s := range signals {
 			switch {
