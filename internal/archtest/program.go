@@ -156,7 +156,7 @@ func (b *builder) Import(importPath string) (*types.Package, error) {
 }
 
 func (b *builder) check(importPath string, files []*ast.File) error {
-	info := &types.Info{Uses: make(map[*ast.Ident]types.Object)}
+	info := &types.Info{Uses: make(map[*ast.Ident]types.Object), Types: make(map[ast.Expr]types.TypeAndValue)}
 	conf := types.Config{Importer: b}
 	pkg, err := conf.Check(importPath, b.program.fset, files, info)
 	if err != nil {

@@ -35,7 +35,7 @@ func checked(t *testing.T, sources ...archtest.Source) *archtest.Program {
 
 // programRules are the rules that need types.
 func programRules() []rule {
-	return []rule{surfaceRule(), linkedRule(), waitGroupRule(), logRule()}
+	return []rule{surfaceRule(), linkedRule(), waitGroupRule(), logRule(), startRule(), clockRule(), ownerRule()}
 }
 
 func surfaceRule() rule {

@@ -65,6 +65,26 @@ var unnamed = archtest.Exceptions{}
 // logFile alone writes log lines.
 const logFile = "event_log.go"
 
+// startFile alone starts programs whose name is not written in the source.
+const startFile = "internal/proc/launch_unix.go"
+
+// starting are the functions elsewhere that start such programs.
+var starting = archtest.Exceptions{
+	"internal/testkit/helper.go: Command": "tests only: the test binary itself, run again",
+}
+
+// owning are the functions that change what belongs to the whole process. Each says in whose process it does that.
+var owning = archtest.Exceptions{
+	"internal/proc/worker.go: init":                       "a worker's: the marker leaves its environment",
+	"internal/proc/worker_unix.go: Worker.HoldSignals":    "a worker's: its host decides",
+	"internal/proc/worker_unix.go: Worker.SetCrashOutput": "a worker's: its fatal trace goes to the host",
+	"internal/testkit/main.go: prepare":                   "a test binary's",
+	"internal/testkit/helper.go: playHelper":              "a test binary's",
+	"internal/testkit/quit_unix.go: traceOnQuit":          "a test binary's",
+	"internal/testkit/system_linux.go: adoptOrphans":      "a test binary's",
+	"examples/gostats/main.go: main":                      "a program's own",
+}
+
 // words must stand nowhere in the project: paths of somebody's machine and notes to oneself. They are put together here, so
 // that this file does not hold them.
 var words = []string{
