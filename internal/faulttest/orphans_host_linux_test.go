@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -99,7 +98,8 @@ var doomedHost = testkit.Helper("doomed host", func() {
 	<-make(chan struct{})
 })
 
-// startStragglers starts three workers: one that idles, one that ignores its context, one that has a child of its own.
+// startStragglers starts three workers: one that idles, one that ignores its context, one that has a child of its own. In
+// the state "eight" there are eight of them, and all idle.
 func startStragglers(state string) (pids []int, err error) {
 	said, toSay, err := os.Pipe()
 	if err != nil {
@@ -114,7 +114,11 @@ func startStragglers(state string) (pids []int, err error) {
 	if state == "hasty" { // the grace bounds what an orphan may take, which is a second at most
 		stop.Grace = 100 * time.Millisecond
 	}
-	for range 3 {
+	workers := 3
+	if state == "eight" {
+		workers = 8
+	}
+	for range workers {
 		if _, err := sup.Register(ctx, newStraggler.With(state == "starting"), stop); err != nil {
 			return nil, err
 		}
@@ -143,6 +147,9 @@ func startStragglers(state string) (pids []int, err error) {
 	for _, c := range sup.Snapshot().Children {
 		pids = append(pids, c.Pid)
 	}
+	if state == "eight" {
+		return pids, nil
+	}
 	if err := sup.Send(ctx, supervisor.NewSendPayload(1, "Ignore")); err != nil {
 		return nil, err
 	}
@@ -158,66 +165,6 @@ func startStragglers(state string) (pids []int, err error) {
 	}
 	return append(pids, grandchild), err
 }
-
-// nest is the object of a worker that has a supervisor of its own, as deep as its number says.
-type nest struct {
-	sup *supervisor.Supervisor // nil at the bottom
-}
-
-var newNest supervisor.Factory[int]
-
-func init() { // newNest needs itself
-	newNest = supervisor.DefineWith("supervisor_test.nest", func(ctx context.Context, depth int) (*nest, error) {
-		if depth <= 1 {
-			return &nest{}, nil
-		}
-		sup, err := startNest(ctx, depth-1)
-		return &nest{sup}, err
-	})
-}
-
-func startNest(ctx context.Context, depth int) (*supervisor.Supervisor, error) {
-	sup, err := supervisor.New(supervisor.Process)
-	if err == nil {
-		_, err = sup.Register(ctx, newNest.With(depth))
-	}
-	if err == nil {
-		err = sup.StartLink(context.WithoutCancel(ctx))
-	}
-	return sup, err
-}
-
-// Pids returns the processes from here down to a child that is no worker.
-func (n *nest) Pids(ctx context.Context) ([]int, error) {
-	below := []int{0}
-	var err error
-	if n.sup == nil {
-		below[0], err = straggler{}.Spawn()
-	} else {
-		below, err = supervisor.Call[[]int](ctx, n.sup, 0, "Pids")
-	}
-	return append([]int{os.Getpid()}, below...), err
-}
-
-// Close ends what is below in order.
-func (n *nest) Close() error {
-	if n.sup == nil {
-		return nil
-	}
-	return n.sup.Shutdown(context.Background())
-}
-
-// nestingHost is the root of workers three deep.
-var nestingHost = testkit.Helper("nesting host", func() {
-	ctx := context.Background()
-	var pids []int
-	sup, err := startNest(ctx, 3)
-	if err == nil {
-		pids, err = supervisor.Call[[]int](ctx, sup, 0, "Pids")
-	}
-	say(hostReport{Pids: pids}, err)
-	<-make(chan struct{})
-})
 
 // steady is the object of workers that are to end in order.
 type steady struct{ ledger testkit.Ledger }
@@ -325,59 +272,4 @@ func reportHeld(ctx context.Context, sup *supervisor.Supervisor, said, openGate 
 		return fmt.Errorf("reply to the request that was under way: %w", err)
 	}
 	return nil
-}
-
-// closedHost has no standard streams, or closes them if its argument says so. It uses a worker and ends in order.
-var closedHost = testkit.Helper("host without standard streams", func() {
-	if os.Args[1] == "itself" {
-		for fd := range 3 {
-			_ = unix.Close(fd) // one that is closed already is as good
-		}
-	}
-	ctx := context.Background()
-	var pids []int
-	var got string
-	sup, err := startNest(ctx, 1)
-	if err == nil {
-		pids, err = supervisor.Call[[]int](ctx, sup, 0, "Pids")
-	}
-	if err == nil {
-		got, err = supervisor.Call[string](ctx, sup, 0, "Echo", strings.Repeat("x", 1<<20))
-	}
-	if err == nil {
-		err = sup.Shutdown(ctx)
-	}
-	say(hostReport{Pids: pids, Text: []string{got}}, err)
-})
-
-// Echo returns its argument, and writes on the standard streams, which must not be where the reply goes.
-func (n *nest) Echo(s string) string {
-	fmt.Println("printed by the worker")
-	fmt.Fprintln(os.Stderr, "printed by the worker")
-	return s
-}
-
-// mainProgram stands for what a program does after Init. It enters its second argument into the ledger that its first one
-// names, and prints its environment.
-var mainProgram = testkit.Helper("main program", func() {
-	if err := (testkit.Ledger{Path: os.Args[1]}).Enter(os.Args[2]); err != nil {
-		panic(err)
-	}
-	fmt.Println(strings.Join(os.Environ(), "\n"))
-})
-
-// relative is the object of a worker that runs its own program again.
-type relative struct{}
-
-var newRelative = supervisor.Define("supervisor_test.relative", func(context.Context) (relative, error) { return relative{}, nil })
-
-// Environ returns the worker's environment.
-func (relative) Environ() []string { return os.Environ() }
-
-// Run returns what the program prints that is run from here with the worker's environment.
-func (relative) Run(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
-	cmd.Env = os.Environ()
-	out, err := cmd.Output()
-	return string(out), err
 }

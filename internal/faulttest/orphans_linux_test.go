@@ -22,7 +22,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/workerlink/supervisor"
 	"github.com/workerlink/supervisor/internal/testkit"
 )
 
@@ -36,7 +35,7 @@ type host struct {
 }
 
 // startHost starts a host in a session of its own, as a terminal or a service manager would: nobody who shares the session
-// outlives it, so that the kernel continues what is stopped.
+// outlives it, so that the kernel continues what is stopped. runHost does so too, unless the command has attributes already.
 func startHost(t *testing.T, helper string, args ...string) *host {
 	t.Helper()
 	return runHost(t, testkit.Command(t, helper, args...))
@@ -49,8 +48,10 @@ func runHost(t *testing.T, cmd *exec.Cmd) *host {
 	t.Cleanup(func() { _ = r.Close() })
 	require.NoError(t, r.SetReadDeadline(time.Now().Add(testkit.Limit)), "SetReadDeadline")
 	h := &host{cmd: cmd, reports: json.NewDecoder(r), stderr: new(bytes.Buffer), before: testkit.Children()}
-	cmd.ExtraFiles, cmd.Stderr = []*os.File{w}, h.stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.ExtraFiles, cmd.Stderr = append([]*os.File{w}, cmd.ExtraFiles...), h.stderr
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	}
 	h.word, err = cmd.StdinPipe()
 	require.NoError(t, err, "StdinPipe")
 	require.NoError(t, cmd.Start(), "start the host")
@@ -78,9 +79,10 @@ func (h *host) signal(t *testing.T, pid int, sig syscall.Signal) {
 }
 
 // gone waits until the host and all that descends from it have ended. What loses its parent becomes a child of the
-// tests, so nothing can be missed; pids have been seen alive.
-func (h *host) gone(t *testing.T, pids []int) {
+// tests, so nothing can be missed; pids have been seen alive. It returns how much CPU time each orphan has taken in its life.
+func (h *host) gone(t *testing.T, pids []int) map[int]time.Duration {
 	t.Helper()
+	took := make(map[int]time.Duration)
 	testkit.Within(t, 2*time.Second, func() {
 		_ = h.cmd.Wait() // the status is looked at where it matters
 		for {
@@ -89,17 +91,20 @@ func (h *host) gone(t *testing.T, pids []int) {
 				return
 			}
 			for _, pid := range left {
+				var usage syscall.Rusage
 				for {
-					if _, err := syscall.Wait4(pid, nil, 0, nil); !errors.Is(err, syscall.EINTR) {
+					if _, err := syscall.Wait4(pid, nil, 0, &usage); !errors.Is(err, syscall.EINTR) {
 						break
 					}
 				}
+				took[pid] = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 			}
 		}
 	})
 	for _, pid := range pids {
 		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "process %d after the end of its host", pid)
 	}
+	return took
 }
 
 // alive checks that the processes are there, so that they can be gone later.
@@ -111,17 +116,30 @@ func alive(t *testing.T, pids []int) {
 }
 
 func TestH01InterruptOfHost(t *testing.T) {
+	interrupt := func(t *testing.T, h *host, pids ...int) {
+		t.Helper()
+		for _, pid := range pids {
+			h.signal(t, pid, syscall.SIGINT)
+		}
+	}
 	for _, tt := range []struct {
-		name string
-		hit  func(host int, workers []int) []int // what is signalled
+		name  string
+		start func(t *testing.T, helper string, args ...string) (*host, *os.File)
+		hit   func(t *testing.T, h *host, keyboard *os.File, workers []int)
 	}{
-		{"its group", func(host int, _ []int) []int { return []int{-host} }},
-		{"every process", func(host int, workers []int) []int { return append(slices.Clone(workers), -host) }},
+		{"its group", startHostAlone, func(t *testing.T, h *host, _ *os.File, _ []int) { interrupt(t, h, -h.cmd.Process.Pid) }},
+		{"every process", startHostAlone, func(t *testing.T, h *host, _ *os.File, workers []int) {
+			interrupt(t, h, append(slices.Clone(workers), -h.cmd.Process.Pid)...)
+		}},
+		{"control-C at its terminal", startHostAtTerminal, func(t *testing.T, _ *host, keyboard *os.File, _ []int) {
+			_, err := keyboard.Write([]byte{3})
+			require.NoError(t, err, "type control-C")
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			testkit.NoLeaks(t)
 			ledger := testkit.NewLedger(t)
-			h := startHost(t, orderlyHost, ledger.Path)
+			h, keyboard := tt.start(t, orderlyHost, ledger.Path)
 			pids := h.report(t, 3).Pids
 			alive(t, pids)
 			want := make(map[string]int)
@@ -131,9 +149,7 @@ func TestH01InterruptOfHost(t *testing.T) {
 				require.Equal(t, pid, group, "group of worker %d", pid)
 				want[fmt.Sprint("closed ", pid)] = 1
 			}
-			for _, pid := range tt.hit(h.cmd.Process.Pid, pids) {
-				h.signal(t, pid, syscall.SIGINT)
-			}
+			tt.hit(t, h, keyboard, pids)
 			require.Empty(t, h.report(t, 0).Text, "events that speak of anything but an orderly end")
 			h.gone(t, pids)
 			require.Equal(t, 0, h.cmd.ProcessState.ExitCode(), "exit status of the host: %v", h.cmd.ProcessState)
@@ -223,71 +239,36 @@ func TestH03FailingHost(t *testing.T) {
 }
 
 func TestH04TerminatedHost(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
-		t.Run(sig.String(), func(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		sig   syscall.Signal // what ends the host
+		start func(t *testing.T, helper string, args ...string) (*host, *os.File)
+		send  func(t *testing.T, h *host, terminal *os.File)
+	}{
+		{"terminated", syscall.SIGTERM, startHostAlone, func(t *testing.T, h *host, _ *os.File) {
+			h.signal(t, h.cmd.Process.Pid, syscall.SIGTERM)
+		}},
+		{"hangup", syscall.SIGHUP, startHostAlone, func(t *testing.T, h *host, _ *os.File) {
+			h.signal(t, h.cmd.Process.Pid, syscall.SIGHUP)
+		}},
+		{"its terminal hangs up", syscall.SIGHUP, startHostAtTerminal, func(t *testing.T, _ *host, terminal *os.File) {
+			require.NoError(t, terminal.Close(), "Close")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			sig := tt.sig
 			if signal.Ignored(sig) { // as under nohup
 				t.Skipf("this run was started with %v ignored, and a host inherits that", sig)
 			}
 			testkit.NoLeaks(t)
-			h := startHost(t, doomedHost, "hasty", "")
+			h, terminal := tt.start(t, doomedHost, "hasty", "")
 			pids := h.report(t, 4).Pids
 			alive(t, pids)
-			h.signal(t, h.cmd.Process.Pid, sig)
+			tt.send(t, h, terminal)
 			h.gone(t, pids)
 			status, ok := h.cmd.ProcessState.Sys().(syscall.WaitStatus)
 			require.True(t, ok && status.Signaled(), "the host ended by a signal: %v", h.cmd.ProcessState)
 			require.Equal(t, sig, status.Signal(), "the signal")
-		})
-	}
-}
-
-// The worker's environment asks for the main program, and only Init is before it.
-func TestH08WorkerRunsNoMain(t *testing.T) {
-	testkit.NoLeaks(t)
-	ctx := testkit.Context(t)
-	ledger := testkit.NewLedger(t)
-	program := testkit.Command(t, mainProgram)
-	play := program.Env[len(program.Env)-1]
-	sup := started(t, supervisor.Process, newRelative, supervisor.Proc{Args: []string{ledger.Path, "worker"}, Env: []string{play}})
-	env, err := supervisor.Call[[]string](ctx, sup, 0, "Environ")
-	require.NoError(t, err, "Call of Environ")
-	require.True(t, slices.Contains(env, play), "the worker's environment asks for the main program")
-	require.False(t, marked(env), "there is a marker in the worker's environment")
-	out, err := supervisor.Call[string](ctx, sup, 0, "Run", ledger.Path, "grandchild")
-	require.NoError(t, err, "Call of Run")
-	require.Contains(t, out, "PATH=", "environment of the grandchild")
-	require.False(t, marked(strings.Split(out, "\n")), "there is a marker in the grandchild's environment")
-	require.Equal(t, map[string]int{"grandchild": 1}, ledger.Counts(t), "who ran the main program")
-	shutdown(t, sup)
-}
-
-// marked reports whether the environment would make a worker of a process.
-func marked(env []string) bool {
-	return slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "SUPERVISOR_WORKER=") })
-}
-
-func TestH09NestedWorkers(t *testing.T) {
-	testkit.NoLeaks(t)
-	h := startHost(t, nestingHost)
-	pids := h.report(t, 4).Pids // three deep, and what the last one started
-	alive(t, pids)
-	h.signal(t, h.cmd.Process.Pid, syscall.SIGKILL)
-	h.gone(t, pids)
-}
-
-func TestH10HostWithoutStandardStreams(t *testing.T) {
-	for _, by := range []string{"its parent", "itself"} {
-		t.Run("closed by "+by, func(t *testing.T) {
-			testkit.NoLeaks(t)
-			cmd := testkit.Command(t, closedHost, "-c", `exec "$0" "$1" <&- >&- 2>&-`, os.Args[0], by)
-			cmd.Path = "/bin/sh"
-			h := runHost(t, cmd)
-			r := h.report(t, 2)
-			h.gone(t, r.Pids)
-			require.Equal(t, 0, h.cmd.ProcessState.ExitCode(), "exit status of the host: %v", h.cmd.ProcessState)
-			require.Len(t, r.Text[0], 1<<20, "what a worker sent back")
-			require.Empty(t, strings.Trim(r.Text[0], "x"), "what is wrong with it")
-			require.Empty(t, h.stderr.String(), "stderr of the host")
 		})
 	}
 }

@@ -7,6 +7,7 @@ package faulttest_test
 import (
 	"encoding/binary"
 	"os"
+	"reflect"
 	"runtime"
 	"strconv"
 	"testing"
@@ -120,7 +121,12 @@ func (w *rawWorker) number(i int) int {
 
 // rawReady is the message of a worker that serves.
 func rawReady(version int) []byte {
-	table := []wire.MethodDesc{{Name: "Echo", In: []string{"int"}, Out: "int"}}
+	table := []wire.MethodDesc{
+		{Name: "Echo", In: []string{"int"}, Out: "int"},
+		{Name: "Text", In: []string{"string"}, Out: "string"}, // as Echo
+		{Name: "Map", Out: "map[string]int"},
+		{Name: "Chain", Out: wire.TypeText(reflect.TypeFor[framesChain]())},
+	}
 	return wire.AppendFrame(nil, wire.Header{Kind: wire.KindReady}, wire.Ready{Version: version, Methods: table}.Append(nil))
 }
 

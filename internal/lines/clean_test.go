@@ -36,6 +36,7 @@ func TestClean(t *testing.T) {
 
 func FuzzClean(f *testing.F) {
 	f.Add([]byte("a\x1b\r\n\x00\xff\u2028"))
+	f.Add([]byte("ok\x1b[2J\r{\"level\":\"error\"}\u202e\U000e0041\x9b31m"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		got := lines.Clean(in)
 		require.True(t, utf8.ValidString(got), "Clean(%q) = %q is not UTF-8", in, got)

@@ -128,6 +128,8 @@ func FuzzSplitter(f *testing.F) {
 	f.Add("one\ntwo\r\nthree", uint8(3), uint8(2))
 	f.Add("\r\n\r\r\n\n", uint8(1), uint8(1))
 	f.Add("12345\r\n123456\r\n1234567\r\n", uint8(5), uint8(4))
+	f.Add("ok\x1b[2J\r{\"level\":\"error\"}\x00\n\nlevel=error msg=\"forged\"\n", uint8(200), uint8(7))
+	f.Add("no end, and longer than any limit \xff\xe2\x80", uint8(9), uint8(255))
 	f.Fuzz(func(t *testing.T, in string, limit, step uint8) {
 		limit, step = max(limit, 1), max(step, 1)
 		var got []line

@@ -23,24 +23,35 @@ func FuzzReader(f *testing.F) {
 	f.Add(wire.AppendFrame(small, wire.Header{Kind: wire.KindStop}, nil))
 	f.Add(appendMessage(nil, wire.Header{Kind: wire.KindReply, Request: 1}, make([]byte, wire.ChunkSize+10)))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
+	f.Add(wire.Header{Kind: wire.KindReply, Flags: wire.FlagMore, Length: math.MaxUint32}.Append(nil))
+	f.Add(wire.Header{Kind: wire.KindReply, Flags: wire.FlagMore, Length: 1 << 20}.Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r := wire.NewReader(bytes.NewReader(b), 1<<20)
-		var back []byte
-		for {
-			h, payload, err := r.Next()
-			if err != nil {
-				if errors.Is(err, io.EOF) {
-					require.Equal(t, b, append([]byte{}, back...), "a stream that ends well is that of its messages")
-				}
-				return
-			}
-			require.Len(t, payload, int(h.Length), "payload")
-			back = appendMessage(back, h, payload)
-			if h.Length > wire.ChunkSize { // control frames between its pieces come first
-				return
-			}
-		}
+		took := allocated(func() { readStream(t, b) })
+		require.Less(t, took, uint64(4<<20+10*len(b)), "bytes allocated for %d received", len(b))
 	})
+}
+
+// readStream reads messages from b, which may hold anything, with a limit of 1 MiB.
+func readStream(t *testing.T, b []byte) {
+	r := wire.NewReader(bytes.NewReader(b), 1<<20)
+	var back []byte
+	for {
+		h, payload, err := r.Next()
+		if err != nil {
+			_, _, again := r.Next()
+			require.Equal(t, err, again, "the first error stays")
+			if errors.Is(err, io.EOF) {
+				require.Equal(t, b, append([]byte{}, back...), "a stream that ends well is that of its messages")
+			}
+			return
+		}
+		require.Len(t, payload, int(h.Length), "payload")
+		require.LessOrEqual(t, len(payload), 1<<20, "payload")
+		back = appendMessage(back, h, payload)
+		if h.Length > wire.ChunkSize { // control frames between its pieces come first
+			return
+		}
+	}
 }
 
 func FuzzHandshake(f *testing.F) {
@@ -48,6 +59,8 @@ func FuzzHandshake(f *testing.F) {
 	f.Add(ready.Append(nil))
 	f.Add(failed.Append(nil))
 	f.Add(wire.RequestPrefix{HasDeadline: true, Remaining: time.Second, Name: "Add"}.Append(nil))
+	f.Add(wire.Ready{Version: wire.Version, Methods: make([]wire.MethodDesc, 300)}.Append(nil))
+	f.Add(append(wire.Ready{Version: wire.Version}.Append(nil)[:3], 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if m, err := wire.ParseHello(b); err == nil {
 			again, err := wire.ParseHello(m.Append(nil))
@@ -107,7 +120,9 @@ var fuzzTypes = []reflect.Type{
 	reflect.TypeFor[any](), reflect.TypeFor[[]any](), reflect.TypeFor[map[string]any](), reflect.TypeFor[**int](),
 	reflect.TypeFor[point](), reflect.TypeFor[*stats](), reflect.TypeFor[list](), reflect.TypeFor[map[string][]point](),
 	reflect.TypeFor[boxed](), reflect.TypeFor[time.Time](), reflect.TypeFor[big.Int](), reflect.TypeFor[[]map[int]huge](),
-	reflect.TypeFor[*[2]list](), reflect.TypeFor[ignores](),
+	reflect.TypeFor[*[2]list](), reflect.TypeFor[ignores](), reflect.TypeFor[recursive](), reflect.TypeFor[selfish](),
+	reflect.TypeFor[everything](), reflect.TypeFor[map[string]int](), reflect.TypeFor[[]huge](), reflect.TypeFor[[]point](),
+	reflect.TypeFor[[]empty](), reflect.TypeFor[[]*empty](), reflect.TypeFor[[]sealed](),
 }
 
 func FuzzValues(f *testing.F) {
@@ -127,6 +142,17 @@ func FuzzValues(f *testing.F) {
 	f.Add(uint8(13), gobBody(0x33, gobBytes(f, point{1, 2})))
 	f.Add(uint8(22), gobBody(0x33, gobBytes(f, ignore{1, map[string]int{"a": 1}})))
 	f.Add(uint8(17), gobBody(0x33, gobBytes(f, boxed{[]any{1, map[string]any{"a": 2}}})))
+	for _, seed := range gobSeeds(f) {
+		if len(seed.section) > 1<<16 { // those are for the test that replays all
+			continue
+		}
+		for i := range fuzzTypes {
+			if fuzzTypes[i] == seed.typ {
+				f.Add(uint8(i), gobBody(0x32, seed.section))
+				f.Add(uint8(i), gobBody(0x33, seed.section))
+			}
+		}
+	}
 	f.Fuzz(func(t *testing.T, which uint8, b []byte) {
 		l.t = t
 		c := l.codec(fuzzTypes[int(which)%len(fuzzTypes)])
