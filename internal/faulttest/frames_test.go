@@ -28,12 +28,12 @@ type framesChain struct {
 func init() {
 	supervisor.RegisterType[framesChain]()
 
-	rawParts["first piece"] = func(w *rawWorker) { // of a text of 1 MiB, and no more
+	rawPart("first piece", func(w *rawWorker) { // of a text of 1 MiB, and no more
 		w.ready()
 		h := wire.Header{Kind: wire.KindReply, Request: w.request().num, Flags: wire.FlagMore, Length: 1 << 20}
 		w.write(append(h.Append(nil), make([]byte, wire.ChunkSize)...))
-	}
-	rawParts["flip payload"] = func(w *rawWorker) { // bit n of the n-th answer in turn; the one after it is as it should be
+	})
+	rawPart("flip payload", func(w *rawWorker) { // bit n of the n-th answer in turn; the one after it is as it should be
 		w.ready()
 		for bit := 0; ; bit++ {
 			first, second := w.request(), w.request()
@@ -41,8 +41,8 @@ func init() {
 			b[bit/8%len(b)] ^= 1 << (bit % 8)
 			w.write(append(rawReply(first.num, b), second.reply()...))
 		}
-	}
-	rawParts["trickle"] = func(w *rawWorker) { // ten milliseconds for each byte of a reply
+	})
+	rawPart("trickle", func(w *rawWorker) { // ten milliseconds for each byte of a reply
 		w.ready()
 		pace := time.NewTicker(10 * time.Millisecond)
 		for {
@@ -51,19 +51,19 @@ func init() {
 				w.write([]byte{b})
 			}
 		}
-	}
-	rawParts["deep"] = func(w *rawWorker) { // a chain of so many links
+	})
+	rawPart("deep", func(w *rawWorker) { // a chain of so many links
 		w.ready()
 		w.write(rawPieces(w.request().num, framesChainBody(w.number(0))))
 		w.honest()
-	}
-	rawParts["deaf"] = func(w *rawWorker) { // the bytes of the first argument, and then nothing is read or written any more
+	})
+	rawPart("deaf", func(w *rawWorker) { // the bytes of the first argument, and then nothing is read or written any more
 		w.ready()
 		w.request()
 		w.write([]byte(w.unquoted(0)))
 		never := make(chan os.Signal)
 		<-never
-	}
+	})
 }
 
 // rawPieces is a reply of any size.

@@ -33,8 +33,8 @@ func memoryInUse() int64 {
 func TestG03ManyChildren(t *testing.T) {
 	testkit.NoLeaks(t)
 	many := times(10_000, 100_000)
-	// A hundred thousand start in 2 s and stop in 1 s where nothing else runs. A child takes 7.5 KB once it has started and
-	// 12.5 KB once it was called: 4.5 KB for each of its two goroutines, the rest for what it is made of.
+	// The times only catch a hang. A child takes 7.5 KB once it has started and 12.5 KB once it was called: 4.5 KB for each
+	// of its two goroutines, the rest for what it is made of.
 	const start, stop = 30 * time.Second, 30 * time.Second
 	const idle, used = 11 << 10, 18 << 10 // bytes
 	ctx := context.Background()

@@ -69,9 +69,9 @@ func drawModelRules(t *rapid.T) modelRules {
 func TestModelOfManyCallers(t *testing.T) {
 	eachKind(t, func(t *testing.T, k childtest.Kind) {
 		if k.Can.Process {
-			modelChecks(t, times(6, 1000)) // each starts some processes
+			modelChecks(t, times(4, 1000)) // each starts some processes
 		} else {
-			modelChecks(t, times(40, 5000))
+			modelChecks(t, times(25, 5000))
 		}
 		rapid.Check(t, func(rt *rapid.T) {
 			rules := drawModelRules(rt)

@@ -182,7 +182,7 @@ func (r *modelRun) take(p supervisor.RecvPayload) {
 		return
 	}
 	q := r.requests[i]
-	late := fateOf(p.Err)&(fateTimeout|fateCanceled|fateClosed) != 0 && p.Incarnation == 0
+	late := fateOf(p.Err)&(fateTimeout|fateCanceled|fateClosed|fateNoRequest) != 0 && p.Incarnation == 0
 	switch {
 	case q.held:
 		q.held = false

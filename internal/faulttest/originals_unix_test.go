@@ -22,7 +22,7 @@ import (
 
 func init() {
 	// Its reply has 50 MB, of which half comes.
-	rawParts["half of a large reply"] = func(w *rawWorker) {
+	rawPart("half of a large reply", func(w *rawWorker) {
 		w.ready()
 		num := w.request().num
 		sent := 0
@@ -37,7 +37,7 @@ func init() {
 			return
 		}
 		w.park()
-	}
+	})
 }
 
 // A call of the original with a limit of a second does not return in 8 of 12 tries.

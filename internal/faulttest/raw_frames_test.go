@@ -140,6 +140,14 @@ func rawReply(num uint64, value []byte) []byte {
 // rawInt is an int as a value.
 func rawInt(n int64) []byte { return binary.AppendVarint([]byte{0x08}, n) }
 
+// rawPart adds a part under a name that no other has.
+func rawPart(name string, play func(*rawWorker)) {
+	if _, ok := rawParts[name]; ok {
+		panic("two raw workers play " + name)
+	}
+	rawParts[name] = play
+}
+
 // rawParts is what raw workers do after the greeting; they end when it returns.
 var rawParts = map[string]func(*rawWorker){
 	"honest": func(w *rawWorker) {

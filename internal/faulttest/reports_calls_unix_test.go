@@ -57,8 +57,8 @@ func TestC24SendToStuckWorker(t *testing.T) {
 	require.Greater(t, len(accepted), 10, "requests of 256 KiB that found room in 4 MiB")
 	var took time.Duration
 	for range tries { // the machine may be busy: one try in time is enough
-		soon, cancel := context.WithTimeout(ctx, limit)
 		began := time.Now()
+		soon, cancel := context.WithTimeout(ctx, limit)
 		err := sup.Send(soon, supervisor.NewSendPayload(0, "Take", -1, make([]byte, size)))
 		took = time.Since(began)
 		cancel()

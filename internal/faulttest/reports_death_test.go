@@ -86,10 +86,10 @@ func TestC64FirstErrorIsKept(t *testing.T) {
 }
 
 func init() {
-	rawParts["last breath"] = func(w *rawWorker) { // the answers to so many requests in one write, and then it exits
+	rawPart("last breath", func(w *rawWorker) { // the answers to so many requests in one write, and then it exits
 		w.ready()
 		w.write(w.gather(w.number(0)))
-	}
+	})
 }
 
 // The end of what a worker prints is never lost, however suddenly it dies.

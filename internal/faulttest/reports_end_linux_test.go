@@ -17,7 +17,7 @@ import (
 
 func init() {
 	// It reads nothing after its greeting, and exits in order with a full pipe when the gate lets it go.
-	rawParts["leave unread"] = func(w *rawWorker) {
+	rawPart("leave unread", func(w *rawWorker) {
 		table := []wire.MethodDesc{{Name: "Take", In: []string{"[]uint8"}, Out: "int"}}
 		w.write(wire.AppendFrame(nil, wire.Header{Kind: wire.KindReady}, wire.Ready{Version: wire.Version, Methods: table}.Append(nil)))
 		if _, err := childtest.WaitAt(context.Background(), w.args[0], "leave unread"); err != nil {
@@ -30,7 +30,7 @@ func init() {
 				os.Exit(1)
 			}
 		}
-	}
+	})
 }
 
 func TestC58ExitWithUnreadInput(t *testing.T) {

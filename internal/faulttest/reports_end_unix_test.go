@@ -22,7 +22,7 @@ import (
 
 func init() {
 	// It closes its pipe at the stop message and lives on, whatever it is told.
-	rawParts["close and stay"] = func(w *rawWorker) {
+	rawPart("close and stay", func(w *rawWorker) {
 		signal.Ignore(syscall.SIGTERM)
 		w.ready()
 		for {
@@ -31,14 +31,14 @@ func init() {
 				<-make(chan int)
 			}
 		}
-	}
+	})
 	// It exits at the stop message without having said anything.
-	rawParts["just exit"] = func(w *rawWorker) {
+	rawPart("just exit", func(w *rawWorker) {
 		w.ready()
 		w.park()
-	}
+	})
 	// It exits while nobody asks anything of it.
-	rawParts["exit at once"] = func(w *rawWorker) { w.ready() }
+	rawPart("exit at once", func(w *rawWorker) { w.ready() })
 }
 
 // Each child has pipes of its own: whatever ends one in the middle of a reply, the others' replies come.

@@ -45,12 +45,12 @@ func TestC08LooksLeakNothing(t *testing.T) {
 var lastWords = strings.Repeat("w", 64<<10)
 
 func init() {
-	rawParts["last words"] = func(w *rawWorker) { // the reply to the first request, and then at once the end
+	rawPart("last words", func(w *rawWorker) { // the reply to the first request, and then at once the end
 		table := []wire.MethodDesc{{Name: "Echo", In: []string{"int"}, Out: "string"}}
 		w.write(wire.AppendFrame(nil, wire.Header{Kind: wire.KindReady}, wire.Ready{Version: wire.Version, Methods: table}.Append(nil)))
 		value := append([]byte{0x20}, 0x80, 0x80, 0x04) // a string of 64 KiB
 		w.write(rawReply(w.request().num, append(value, lastWords...)))
-	}
+	})
 }
 
 // occupyProcessors makes goroutines wait for their turn, so that the answer and the exit of a worker are seen at once.

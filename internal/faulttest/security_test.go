@@ -92,7 +92,7 @@ var (
 func (puzzle) Length(b []byte) int { return len(b) }
 
 func init() {
-	rawParts["pass"] = func(w *rawWorker) { // descriptor 6, as often as the argument says, on the control socket
+	rawPart("pass", func(w *rawWorker) { // descriptor 6, as often as the argument says, on the control socket
 		w.ready()
 		w.request()
 		fds := make([]int, w.number(0))
@@ -104,13 +104,13 @@ func init() {
 		}
 		_ = unix.Close(6) // all that is left of it is on its way to the host
 		w.honest()
-	}
-	rawParts["deaf"] = func(w *rawWorker) { // it says that it takes bytes, and reads nothing any more
+	})
+	rawPart("takes and never reads", func(w *rawWorker) { // it says that it takes bytes, and reads nothing any more
 		table := []wire.MethodDesc{{Name: "Take", In: []string{"[]uint8"}, Out: "int"}}
 		ready := wire.Ready{Version: wire.Version, Methods: table}
 		w.write(wire.AppendFrame(nil, wire.Header{Kind: wire.KindReady}, ready.Append(nil)))
 		<-make(chan struct{})
-	}
+	})
 }
 
 // Nothing asks for descriptors yet, so that all a worker passes are extra. The host must not keep one: its other end would
@@ -159,7 +159,7 @@ func TestZ15DeafWorkers(t *testing.T) {
 	t.Run("once it serves", func(t *testing.T) {
 		r := newRawRig(t)
 		const queue = 2
-		r.raw = register(t, r.sup, newRaw.With(0), rawProgram(t, "deaf"), supervisor.Limits{Queue: queue},
+		r.raw = register(t, r.sup, newRaw.With(0), rawProgram(t, "takes and never reads"), supervisor.Limits{Queue: queue},
 			supervisor.Stop{Grace: time.Millisecond, TermGrace: time.Millisecond})
 		text := make([]byte, large)
 		testkit.Within(t, 3*rawPrompt, func() {

@@ -24,7 +24,7 @@ import (
 
 func init() {
 	// It notes in the ledger what it is told, and when, and does nothing about it.
-	rawParts["deaf to its end"] = func(w *rawWorker) {
+	rawPart("deaf to its end", func(w *rawWorker) {
 		ledger := testkit.Ledger{Path: w.args[0]}
 		note := func(what string) {
 			if err := ledger.Enter(what + " " + strconv.FormatInt(time.Now().UnixNano(), 10)); err != nil {
@@ -52,7 +52,7 @@ func init() {
 				note(s.String())
 			}
 		}
-	}
+	})
 }
 
 // dervish is the object of workers that are too busy to end.
