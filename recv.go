@@ -268,7 +268,7 @@ func (w *Waiting) next(g *generation, o *recvOptions) (p RecvPayload, more bool,
 			return p, false, nil
 		case errors.Is(err, inbox.ErrDropped): // a Send failed; after the end, expire looks again
 			if w.end == nil {
-				w.refuse(g)
+				w.refuse()
 			}
 		case errors.Is(err, inbox.ErrClosed): // shut down: what was sent has its verdict
 			w.end = ErrClosed
@@ -286,23 +286,19 @@ func (w *Waiting) expire(g *generation) {
 	var open []*call
 	defer func() { withdrawAll(open, w.end) }()
 	for _, id := range w.gather.Pending() {
-		if owner, _ := g.inbox.Owner(id); owner != nil {
+		if w.gather.ForgetUnsent(id) {
+			w.answer(id, w.end)
+		} else if owner, _ := g.inbox.Owner(id); owner != nil { // else it arrived just now
 			open = append(open, owner.(*call))
-			continue
 		}
-		if !w.gather.Forget(id) {
-			continue // it arrived just now
-		}
-		w.answer(id, w.end)
 	}
 }
 
 // refuse answers the listed requests that are not there any more, because their
 // Sends failed meanwhile, as if RecvAll had been called a moment later.
-func (w *Waiting) refuse(g *generation) {
-	for _, id := range w.gather.Pending() {
-		_, listed := w.at[id]
-		if owner, _ := g.inbox.Owner(id); owner == nil && listed && w.gather.Forget(id) {
+func (w *Waiting) refuse() {
+	for _, id := range w.gather.Unsent() {
+		if _, listed := w.at[id]; listed && w.gather.ForgetUnsent(id) {
 			w.answer(id, fmt.Errorf("%w: its Send was refused", ErrNoSuchRequest))
 		}
 	}

@@ -136,6 +136,22 @@ func (g *Gather[V]) Forget(id string) bool {
 	return true
 }
 
+// ForgetUnsent is [Gather.Forget] for an id for which nothing was sent, and nothing else: it cannot take away a request
+// that is sent at this moment.
+func (g *Gather[V]) ForgetUnsent(id string) bool {
+	b := g.box
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entries[id]
+	if e == nil || e.gather != g || e.state != stateUnsent {
+		return false
+	}
+	g.pending.remove(e)
+	e.goneLocked()
+	g.settleLocked()
+	return true
+}
+
 // Release ends the gather. Replies that arrived and were not taken go to [Box.Next], at their place in arrival order;
 // requests that are open are answered there, too; ids that were not sent are forgotten. It may be called again.
 func (g *Gather[V]) Release() {

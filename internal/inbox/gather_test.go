@@ -293,3 +293,46 @@ func TestDropWakesTheGather(t *testing.T) {
 		collect(t, g, inbox.ErrNone)
 	})
 }
+
+// What is sent while its sender's first attempt is being forgotten stays.
+func TestForgetUnsent(t *testing.T) {
+	b := inbox.New[string](3)
+	x := open(t, b, "x")
+	g := await(t, b, "x")
+	require.False(t, g.ForgetUnsent("x"), "ForgetUnsent of an open request")
+	x.Drop()
+	require.Equal(t, []string{"x"}, g.Unsent(), "Unsent after Drop")
+	again := open(t, b, "x")
+	require.False(t, g.ForgetUnsent("x"), "ForgetUnsent of one that was sent again")
+	require.True(t, again.Deliver("x!"), "its reply")
+	require.False(t, g.ForgetUnsent("x"), "ForgetUnsent of an arrived reply")
+	collect(t, g, inbox.ErrNone, "x") // what was dropped is awaited no more, so nobody is told
+	require.NoError(t, g.Add("y"), "Add")
+	require.True(t, g.ForgetUnsent("y"), "ForgetUnsent of an unsent id")
+	require.False(t, g.ForgetUnsent("y"), "ForgetUnsent once more")
+	collect(t, g, inbox.ErrNone)
+}
+
+func TestQuiet(t *testing.T) {
+	closed := func(c <-chan struct{}) bool {
+		select {
+		case <-c:
+			return true
+		default:
+			return false
+		}
+	}
+	b := inbox.New[string](3)
+	require.True(t, closed(b.Quiet()), "with nothing open")
+	one, two, three := open(t, b, "1"), open(t, b, "2"), open(t, b, "3")
+	g := await(t, b, "3")
+	quiet, same := b.Quiet(), b.Quiet()
+	one.Deliver("1!")
+	two.Drop()
+	require.False(t, closed(quiet) || closed(same), "with one open")
+	require.True(t, g.Forget("3"), "Forget")
+	require.True(t, closed(quiet) && closed(same), "with none")
+	require.False(t, three.Deliver("late"), "a late reply")
+	open(t, b, "4")
+	require.False(t, closed(b.Quiet()), "with another one")
+}
