@@ -126,7 +126,7 @@ func (g *generation) teardown() {
 		})
 	}
 	wg.Wait()
-	awaitFor(g.inbox.Quiet(), time.Second) // a verdict may be on its way, such as a timeout; whoever empties the inbox must meet it
+	g.awaitVerdicts()
 	g.inbox.Close()
 	g.mu.Lock()
 	g.enter(closed)
@@ -136,10 +136,28 @@ func (g *generation) teardown() {
 	close(g.done)
 }
 
+// verdictWait is how long a verdict that was won may take to be delivered.
+const verdictWait = time.Second
+
+// awaitVerdicts waits for those that are on their way, such as a timeout of just
+// now: whoever empties the inbox must meet them. A Send whose codec takes its
+// time has no verdict yet, and is not waited for once we kill.
+func (g *generation) awaitVerdicts() {
+	quiet := g.inbox.Quiet()
+	limit := time.NewTimer(verdictWait)
+	defer limit.Stop()
+	select {
+	case <-quiet:
+	case <-limit.C:
+	case <-g.force.Done():
+		awaitFor(quiet, lastGrace)
+	}
+}
+
 // awaitKilled waits for the end of a teardown that kills. A Link made
 // elsewhere may not keep its word, so even this has a limit.
 func (g *generation) awaitKilled() {
-	if awaitFor(g.done, 2*(lastGrace+killWait)) {
+	if awaitFor(g.done, 2*(lastGrace+killWait)+verdictWait) {
 		return
 	}
 	var left []*StuckError
