@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -89,22 +88,17 @@ func (l *Life) reply(r *Request, v verdict) bool {
 	if p, ok := v.err.(*PanicError); ok { //nolint:errorlint // not one that a handler passes on
 		l.slot.emit(Event{Kind: EventPanic, Incarnation: l.Incarnation(), Err: p, Text: r.Method})
 	}
-	if !v.unexecuted && v.err != nil && r.overdue() && pastDeadline(v.err) {
-		v.err = ErrTimeout // the handler noticed first; the verdict does not depend on that
-	}
-	if r.call.settle(v) {
+	overdue := !v.unexecuted && r.overdue() // its timer may not have run yet: this process may have stood still
+	switch {
+	case overdue:
+		r.call.settle(verdict{err: ErrTimeout})
+	case r.call.settle(v):
 		return true
 	}
 	if !v.unexecuted && r.method != methodSnapshot { // else it answers the withdrawal, or a question of our own
 		l.slot.countLate(l, r.Method)
 	}
 	return false
-}
-
-// pastDeadline reports whether err says so; it may be a user's, with methods.
-func pastDeadline(err error) (past bool) {
-	safely(func() { past = errors.Is(err, context.DeadlineExceeded) })
-	return past
 }
 
 // add makes c one of the life's open calls and gives it its number; false if
@@ -146,9 +140,11 @@ func (l *Life) detach(c *call) bool {
 func (l *Life) outlived(c *call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	was := c.cut && c.life.Load() == l
-	c.cut = c.cut && !was
-	return was
+	if c.life.Load() != l || !c.cut { // of another life it is not ours to look at
+		return false
+	}
+	c.cut = false
+	return true
 }
 
 // number returns the number of c if it is one of the open calls.

@@ -2,6 +2,7 @@ package faulttest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -68,7 +69,7 @@ func callUntilWord() (report hostReport, err error) {
 
 // A host that stands still, as under a debugger, in a frozen container, or on a machine that sleeps, takes nobody for dead when
 // it goes on, and its workers have waited.
-func TestHostFrozen(t *testing.T) {
+func TestH13FrozenHost(t *testing.T) {
 	testkit.NoLeaks(t)
 	h := startHost(t, callingHost)
 	pids := h.report(t, 2).Pids
@@ -83,6 +84,65 @@ func TestHostFrozen(t *testing.T) {
 	require.NoError(t, h.word.Close(), "give the host the word")
 	require.Equal(t, []string{"started", "started", "stopped", "stopped", "shutdown"}, h.report(t, 2).Text, "events in the host")
 	h.gone(t, pids)
+}
+
+// dozer answers after a while.
+type dozer struct{}
+
+var newDozer = supervisor.Define("faulttest.dozer", func(context.Context) (dozer, error) { return dozer{}, nil })
+
+// Doze takes so long.
+func (dozer) Doze(d time.Duration) string {
+	<-time.After(d)
+	return "done"
+}
+
+// lateHost asks a worker for something that comes after the deadline, and reports the verdicts.
+var lateHost = testkit.Helper("late host", func() { say(callTooLate()) })
+
+func callTooLate() (report hostReport, err error) {
+	ctx := context.Background()
+	sup, err := supervisor.New(supervisor.Process)
+	if err != nil {
+		return report, err
+	}
+	if _, err := sup.Register(ctx, newDozer); err != nil {
+		return report, err
+	}
+	if err := sup.StartLink(ctx); err != nil {
+		return report, err
+	}
+	report.Pids = []int{sup.Snapshot().Children[0].Pid}
+	p := supervisor.NewSendPayload(0, "Doze", 600*time.Millisecond)
+	p.Timeout = 400 * time.Millisecond
+	if err := sup.Send(ctx, p); err != nil {
+		return report, err
+	}
+	say(report, nil)
+	got, err := sup.Recv(ctx, supervisor.IgnoreErr())
+	if err != nil {
+		return report, err
+	}
+	report.Text = []string{fmt.Sprintf("%v, timeout %v", got.Data, errors.Is(got.Err, supervisor.ErrTimeout))}
+	return report, sup.Shutdown(ctx)
+}
+
+// The deadline passes while the host stands still, and so does the reply: when it goes on it may see either first, but the
+// deadline has passed.
+func TestH13DeadlineWhileFrozen(t *testing.T) {
+	for range times(4, 40) {
+		t.Run("", func(t *testing.T) {
+			testkit.NoLeaks(t)
+			h := startHost(t, lateHost)
+			pids := h.report(t, 1).Pids
+			h.signal(t, h.cmd.Process.Pid, syscall.SIGSTOP)
+			testkit.Until(t, "the host stands still", func() bool { return processState(t, h.cmd.Process.Pid) == "T" })
+			<-time.After(800 * time.Millisecond) // that is the fault
+			h.signal(t, h.cmd.Process.Pid, syscall.SIGCONT)
+			require.Equal(t, []string{"<nil>, timeout true"}, h.report(t, 1).Text, "verdict")
+			h.gone(t, pids)
+		})
+	}
 }
 
 // processState is the letter of /proc/pid/stat.
