@@ -22,10 +22,10 @@ import (
 // earlier.
 func (s *Supervisor) newCall(p *SendPayload, attr bool, deadline time.Time) (*call, error) {
 	g, err := s.current()
-	if err != nil {
-		return nil, p.refused(err)
+	sl, none := s.child(p.ProcID)
+	if err == nil || none != nil && errors.Is(err, ErrNotStarted) { // starting it would not help
+		err = none
 	}
-	sl, err := s.child(p.ProcID)
 	if err != nil {
 		return nil, p.refused(err)
 	}

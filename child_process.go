@@ -265,6 +265,8 @@ func (l *processLink) failStart(ctx context.Context, err error) error {
 	exit := l.exitError()
 	if !gone {
 		exit.Err = err
+	} else if exit.Code == 0 {
+		exit.Err = errors.New("it never spoke to its host: is supervisor.Init the first line of its main?")
 	}
 	if p := l.child.slot.cfg.proc; p != nil && p.Path != "" { // most often it is the wrong program
 		return &whereError{"program " + p.Path, exit}

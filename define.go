@@ -278,7 +278,7 @@ func (m *definitionMap) find(name string) (*definition, error) {
 	if name == "" {
 		return nil, fmt.Errorf("%w: the zero Spec", ErrBadArgs)
 	}
-	return nil, fmt.Errorf("%w: no factory is defined under %q", ErrBadArgs, name)
+	return nil, fmt.Errorf("%w: no factory is defined under %q: Define it in a package variable or an init function, so that a worker has it too", ErrBadArgs, name)
 }
 
 // caller is the file and line of the skip-th caller.

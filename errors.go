@@ -160,7 +160,7 @@ func (e *ExitError) Error() string {
 			fmt.Fprintf(&b, " %s", second)
 		}
 	} else if line := e.lastWords(); line != "" {
-		fmt.Fprintf(&b, ": last output: %s", line)
+		fmt.Fprintf(&b, ": last output: %s", shortened(line))
 	}
 	return b.String()
 }
@@ -169,14 +169,25 @@ func (e *ExitError) Error() string {
 // before it serves leaves no trace, but prints one, which ends with a line that
 // says little.
 func (e *ExitError) lastWords() string {
-	if e.Code == fatalCode {
+	if e.Code == fatalCode { // as of a flag that is wrong, but that has no stacks
+		stacks := false
 		for _, line := range slices.Backward(strings.Split(e.Tail, "\n")) {
-			if isHeadline(line) {
+			stacks = stacks || strings.HasPrefix(line, "goroutine ")
+			if stacks && isHeadline(line) {
 				return line
 			}
 		}
 	}
 	return lastLine(e.Tail)
+}
+
+// shortened is a line as it fits into an error's text; Tail has all of it.
+func shortened(line string) string {
+	const most = 200
+	if len(line) <= most {
+		return line
+	}
+	return strings.ToValidUTF8(line[:most], "") + "…"
 }
 
 // fatalCode is what a Go program exits with after a panic or a fatal error.

@@ -59,15 +59,15 @@ func eventFields(e Event) []zapcore.Field {
 	case EventDropped:
 		fields = append(fields, zap.Int64("count", e.N))
 	case EventLateReply:
-		fields = append(fields, zap.String("method", e.Text), zap.Int64("count", e.N))
+		fields = append(fields, zap.String("method", lines.Clean([]byte(e.Text))), zap.Int64("count", e.N))
 	case EventPanic:
-		fields = append(fields, zap.String("method", e.Text))
+		fields = append(fields, zap.String("method", lines.Clean([]byte(e.Text))))
 		if p, ok := errors.AsType[*PanicError](e.Err); ok {
-			fields = append(fields, zap.String("stack", p.Stack))
+			fields = append(fields, zap.String("stack", cleanLines(p.Stack)))
 		}
 	default:
 		if e.Text != "" {
-			fields = append(fields, zap.String("text", e.Text))
+			fields = append(fields, zap.String("text", lines.Clean([]byte(e.Text))))
 		}
 	}
 	if e.Err != nil {

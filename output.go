@@ -2,12 +2,10 @@ package supervisor
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"io"
 	"os"
-	"slices"
-	"strings"
+	"regexp"
 	"sync"
 	"time"
 
@@ -85,19 +83,18 @@ func (o *output) text() (tail, trace string) {
 	return tail, trace
 }
 
-var headlines = []string{"fatal error: ", "panic: ", "runtime: ", "unexpected fault address ", "SIG"}
+// headline begins a line with which the Go runtime says why a program ends.
+var headline = regexp.MustCompile(`^(fatal error: |panic: |runtime: |unexpected fault address |SIG[A-Z]+: )`)
 
-func isHeadline(line string) bool {
-	return slices.ContainsFunc(headlines, func(h string) bool { return strings.HasPrefix(line, h) })
-}
+func isHeadline(line string) bool { return headline.MatchString(line) }
 
-// reasons keeps the last lines of stderr that say why a Go program ends: the
-// trace after them may be longer than the tail.
+// reasons keeps the last line of stderr that says why a Go program ends: the
+// trace after it may be longer than the tail.
 type reasons struct {
 	split *lines.Splitter // for the stream's only writer
 
 	mu   sync.Mutex
-	last [2]string // beginning like the first two headlines, with line ends
+	last string // with its line end; or ""
 }
 
 // maxReason bounds a line that is kept as a reason.
@@ -106,12 +103,10 @@ const maxReason = 4 << 10
 func newReasons() *reasons {
 	r := &reasons{}
 	r.split = lines.NewSplitter(maxReason, func(line []byte, _ bool) {
-		for i := range r.last {
-			if bytes.HasPrefix(line, []byte(headlines[i])) {
-				r.mu.Lock()
-				r.last[i] = string(line) + "\n"
-				r.mu.Unlock()
-			}
+		if bytes.HasPrefix(line, []byte("fatal error: ")) || bytes.HasPrefix(line, []byte("panic: ")) {
+			r.mu.Lock()
+			r.last = string(line) + "\n"
+			r.mu.Unlock()
 		}
 	})
 	return r
@@ -119,11 +114,10 @@ func newReasons() *reasons {
 
 func (r *reasons) Write(p []byte) (int, error) { return r.split.Write(p) }
 
-// text returns a fatal error rather than a panic, or "".
 func (r *reasons) text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return cmp.Or(r.last[0], r.last[1])
+	return r.last
 }
 
 func cleanLines(s string) string {

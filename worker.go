@@ -85,7 +85,7 @@ type worker struct {
 	self    *self
 	finish  chan int // the exit status; the first one counts
 	end     sync.Once
-	refuses sync.Mutex // held while requests are refused that SIGTERM has taken back: the exit waits for it
+	refuses sync.Mutex // held while requests are refused that SIGTERM has taken back, which only queues: the exit waits for it
 	workerState
 }
 
