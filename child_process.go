@@ -28,6 +28,9 @@ func newProcessChild(spec Spec, sl *slot) (*processChild, error) {
 	if !proc.Supported {
 		return nil, fmt.Errorf("%w: process children", ErrUnsupported)
 	}
+	if p := sl.cfg.proc; p != nil && slices.Contains(p.ExtraFiles, nil) {
+		return nil, fmt.Errorf("%w: nil file in Proc.ExtraFiles", ErrBadArgs)
+	}
 	def, err := definitions.find(spec.name)
 	if err != nil {
 		return nil, err

@@ -169,8 +169,8 @@ type Proc struct {
 	Env      []string  // added to the environment, "key=value"
 	CleanEnv bool      // start from PATH, HOME, USER, LANG, LC_ALL, TZ and TMPDIR alone instead of all of the host's
 	Dir      string    // working directory; default the host's
-	Stdout   io.Writer // gets the worker's output instead of the events; written by one goroutine, which is left behind if it blocks at the end
-	Stderr   io.Writer // likewise
+	Stdout   io.Writer // gets the worker's output instead of the events; written by one goroutine at a time, which is left behind if it blocks at the end
+	Stderr   io.Writer // likewise; it may be the same
 
 	// ExtraFiles become descriptors 6, 7, … of every life. They stay the caller's.
 	ExtraFiles []*os.File

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"reflect"
 	"regexp"
 	"sync"
 	"time"
@@ -33,6 +34,10 @@ func newOutput(s *slot, life *Life, p *proc.Process) *output {
 	if s.cfg.proc != nil {
 		to = *s.cfg.proc
 	}
+	if sameWriter(to.Stdout, to.Stderr) {
+		both := &sharedWriter{to: to.Stdout}
+		to.Stdout, to.Stderr = both, both
+	}
 	follow := func(f *os.File, keep, user io.Writer, stream int64) {
 		o.readers = append(o.readers, task.Go(func(context.Context) {
 			in := io.TeeReader(f, keep)
@@ -52,6 +57,24 @@ func newOutput(s *slot, life *Life, p *proc.Process) *output {
 	follow(p.Stderr, io.MultiWriter(o.tail, o.reasons), to.Stderr, 2)
 	o.readers = append(o.readers, task.Go(func(context.Context) { _, _ = io.Copy(o.trace, p.Control) }))
 	return o
+}
+
+// sharedWriter is a user's writer for both streams: one write at a time, as
+// os/exec has it.
+type sharedWriter struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (w *sharedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(p)
+}
+
+// sameWriter compares two writers, whose types need not be comparable.
+func sameWriter(a, b io.Writer) bool {
+	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
 // copyTo hands everything to the user's writer. Once that fails the rest is

@@ -4,6 +4,7 @@ package supervisor
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,3 +83,32 @@ func TestSpecWithoutItsArgument(t *testing.T) {
 		})
 	}
 }
+
+// Unregister may come between StartLink's list of children and the start of one of them.
+func TestLaunchOfALeavingChild(t *testing.T) {
+	s, err := New(Goroutine)
+	require.NoError(t, err, "New")
+	defer s.Close()
+	id, err := s.Register(t.Context(), newDish.With(recipe{}))
+	require.NoError(t, err, "Register")
+	sl := s.present()[id]
+	require.NoError(t, s.Unregister(t.Context(), id), "Unregister")
+	first := make(chan error, 1)
+	sl.launch(t.Context(), first)
+	require.NoError(t, <-first, "what StartLink is told: it does not concern the others")
+	require.Nil(t, sl.keeper, "keeper of a child that is gone")
+	require.Equal(t, StateIdle, sl.state, "its state")
+}
+
+// A writer may serve both streams, and need not be comparable.
+func TestSameWriter(t *testing.T) {
+	var a, b strings.Builder
+	require.True(t, sameWriter(&a, &a), "the same")
+	require.False(t, sameWriter(&a, &b), "two")
+	require.False(t, sameWriter(nil, nil), "none")
+	require.False(t, sameWriter(funcs{}, funcs{}), "not comparable")
+}
+
+type funcs []func()
+
+func (funcs) Write(p []byte) (int, error) { return len(p), nil }

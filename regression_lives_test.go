@@ -373,3 +373,42 @@ func TestGoexitInClose(t *testing.T) {
 		shutdown(t, sup)
 	})
 }
+
+// laggard takes a while to be made and to close, whatever it is told.
+type laggard struct{ closing time.Duration }
+
+func (l *laggard) Close() error { <-time.After(l.closing); return nil }
+
+var newLaggard = supervisor.Define("supervisor_test.laggard", func(context.Context) (*laggard, error) {
+	<-time.After(60 * time.Millisecond)
+	return &laggard{closing: 4 * time.Second}, nil
+})
+
+// The ctx of Unregister, and of a Register that gives up, also bounds the end of a life that is just starting.
+func TestLeavingWhileStarting(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		sup := newSupervisor(t, supervisor.Goroutine)
+		require.NoError(t, sup.StartLink(context.Background()), "StartLink")
+		began := time.Now()
+		soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		_, err := sup.Register(soon, newLaggard)
+		require.ErrorIs(t, err, supervisor.ErrTimeout, "Register")
+		require.Less(t, time.Since(began), time.Second, "time of Register")
+
+		registered := make(chan error, 1)
+		go func() {
+			_, err := sup.Register(t.Context(), newLaggard)
+			registered <- err
+		}()
+		synctest.Wait()
+		began = time.Now()
+		later, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_ = sup.Unregister(later, 1) // it may be too late for an error
+		require.Less(t, time.Since(began), time.Second, "time of Unregister")
+		require.Error(t, <-registered, "Register of a child that was unregistered")
+		<-time.After(10 * time.Second) // what was abandoned ends
+		synctest.Wait()
+	})
+}

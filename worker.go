@@ -31,9 +31,7 @@ func Init() {
 		fmt.Fprintf(os.Stderr, "supervisor: worker: %s\n", bare(err)) // the host reads it
 		status = workerFailed
 	}
-	if in.Orphaned() { // nobody else ends what the object has started
-		in.KillGroup()
-	}
+	in.EndGroup() // the host does that too, if it lives
 	os.Exit(status)
 }
 

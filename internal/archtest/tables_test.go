@@ -75,6 +75,7 @@ var starting = archtest.Exceptions{
 
 // owning are the functions that change what belongs to the whole process. Each says in whose process it does that.
 var owning = archtest.Exceptions{
+	"internal/proc/worker_unix.go: Worker.EndGroup":       "a worker's that exits: it leaves its group to end that",
 	"internal/proc/worker.go: init":                       "a worker's: the marker leaves its environment",
 	"internal/proc/worker_unix.go: Worker.HoldSignals":    "a worker's: its host decides",
 	"internal/proc/worker_unix.go: Worker.SetCrashOutput": "a worker's: its fatal trace goes to the host",

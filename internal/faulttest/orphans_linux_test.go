@@ -50,7 +50,9 @@ func runHost(t *testing.T, cmd *exec.Cmd) *host {
 	h := &host{cmd: cmd, reports: json.NewDecoder(r), stderr: new(bytes.Buffer), before: testkit.Children()}
 	cmd.ExtraFiles, cmd.Stderr = append([]*os.File{w}, cmd.ExtraFiles...), h.stderr
 	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if cmd.SysProcAttr == nil {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		}
 	}
 	h.word, err = cmd.StdinPipe()
 	require.NoError(t, err, "StdinPipe")

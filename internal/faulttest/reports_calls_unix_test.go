@@ -89,9 +89,9 @@ func TestC25EveryWaitHasALimit(t *testing.T) {
 	const limit, prompt = 60 * time.Millisecond, 3 * time.Second
 	timed := func(t *testing.T, name string, do func(ctx context.Context) error) error {
 		t.Helper()
+		began := time.Now()
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
-		began := time.Now()
 		var err error
 		testkit.Within(t, prompt, func() { err = do(ctx) })
 		require.GreaterOrEqual(t, time.Since(began), limit, "time of %s, which returned %v", name, err)

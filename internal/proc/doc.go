@@ -18,8 +18,11 @@
 // left of the group, and only then lets the kernel forget the pid; so a signal of ours never meets a stranger. A
 // descendant that makes a group or session of its own leaves ours; nothing here follows it.
 //
-// On Linux the kernel sends a worker SIGTERM when the thread that started it ends. This is an extra: the end of file on the
-// request pipe is what tells a worker on every system that its host is gone.
+// The end of file on the request pipe tells a worker on every system that its host is gone. On Linux the kernel sends it
+// SIGCONT as well when the thread that started it ends: one that is stopped would not see the pipe.
+//
+// A worker that exits ends the rest of its group itself, too, as its host may die before it can. What is not covered is a
+// worker that crashes, or is killed, in the moment in which its host dies: what it has started stays then.
 //
 // Linux and macOS are supported. Elsewhere the package builds and [Starter.Start] returns [ErrUnsupported].
 package proc

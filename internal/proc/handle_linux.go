@@ -17,8 +17,9 @@ type identity struct{ pidfd int }
 func (i *identity) prepare(attr *syscall.SysProcAttr) error {
 	i.pidfd = -1
 	attr.PidFD = &i.pidfd
-	// Never SIGKILL: a worker killed by it would leave its own group behind.
-	attr.Pdeathsig = syscall.SIGTERM
+	// Never SIGKILL: a worker killed by it would leave its own group behind. This one wakes a worker that is stopped, so that
+	// it sees the end of its pipe, and does nothing to one that runs.
+	attr.Pdeathsig = syscall.SIGCONT
 	return nil
 }
 

@@ -92,7 +92,7 @@ func TestFramesAreNonblockingInTheWorkerToo(t *testing.T) {
 func TestNameAndDeathSignal(t *testing.T) {
 	checkLeaks(t)
 	c := start(t, new(proc.Starter), proc.Config{})
-	require.Equal(t, "15 <nil>", c.ask("death-signal"), "parent-death signal")
+	require.Equal(t, "18 <nil>", c.ask("death-signal"), "parent-death signal: SIGCONT, which wakes a stopped worker")
 	require.Equal(t, "done", c.ask("name a long name for a worker"))
 	require.Equal(t, "a long name for <nil>", c.ask("comm"), "name of the process")
 }

@@ -33,5 +33,8 @@ func (w *Worker) SetCrashOutput() error { return ErrUnsupported }
 // HoldSignals does nothing on this system.
 func (w *Worker) HoldSignals(orphaned, term func()) {}
 
+// EndGroup does nothing.
+func (w *Worker) EndGroup() {}
+
 // KillGroup ends the process with status 1.
 func (w *Worker) KillGroup() { os.Exit(1) }

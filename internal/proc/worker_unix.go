@@ -59,26 +59,48 @@ func (w *Worker) SetCrashOutput() error {
 }
 
 // HoldSignals makes the process sit out SIGINT, SIGHUP and SIGTERM from now on: service managers and terminals send them to
-// every process, and the host decides. At a SIGTERM it calls orphaned if the host is gone, else term. As a host with
-// several threads dies, term may be called once or more before orphaned is: the signal comes with the end of each thread
-// that had the process for a child. Both run on one goroutine, which lasts as long as the process; while one runs,
+// every process, and the host decides. At a SIGTERM it calls orphaned if the host is gone, else term; at a SIGCONT, which is
+// the death signal, orphaned if the host is gone. Both run on one goroutine, which lasts as long as the process; while one runs,
 // further signals wait. A write to a standard stream that nobody reads fails from now on: left to itself it would end an
 // orphan by SIGPIPE, before that has ended its group.
 func (w *Worker) HoldSignals(orphaned, term func()) {
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGHUP, syscall.SIGTERM)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGCONT)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // nobody looks; ignored, it would be so in the worker's children too
 	task.Go(func(context.Context) {
 		for s := range signals {
 			switch {
-			case s != syscall.SIGTERM:
+			case s != syscall.SIGTERM && s != syscall.SIGCONT:
 			case w.Orphaned():
 				orphaned()
-			default:
+			case s == syscall.SIGTERM:
 				term()
 			}
 		}
 	})
+}
+
+// EndGroup ends the rest of the process group by SIGKILL, so that a process that is about to exit leaves nothing even if its
+// host dies before it can see to that. For that the process itself goes over to the group of its host; where it may not,
+// as the leader of a session, the group is left to the host.
+func (w *Worker) EndGroup() {
+	pid := os.Getpid()
+	if w.Orphaned() {
+		w.KillGroup()
+	}
+	if unix.Getpgrp() != pid {
+		return
+	}
+	host, err := unix.Getpgid(w.parent)
+	if err == nil {
+		err = unix.Setpgid(0, host)
+	}
+	switch {
+	case err == nil:
+		_ = unix.Kill(-pid, unix.SIGKILL) // most often there is nobody
+	case w.Orphaned():
+		w.KillGroup()
+	}
 }
 
 // KillGroup ends the process and its whole group by SIGKILL. If the process does not lead its group it ends itself only,
