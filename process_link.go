@@ -334,8 +334,26 @@ func (l *processLink) expectEnd() bool {
 
 // terminate sends SIGTERM when the grace is over.
 func (l *processLink) terminate() {
-	if !awaitFor(l.done, l.child.slot.cfg.stop.grace()) {
-		l.process.Terminate()
+	stop := l.child.slot.cfg.stop
+	if !awaitFor(l.done, stop.grace()) {
+		l.terminateAgain(stop.termGrace())
+	}
+}
+
+// firstPause is the one before the second SIGTERM.
+const firstPause = 20 * time.Millisecond
+
+// terminateAgain sends SIGTERM to the group of a worker that has been told to
+// stop, and then to the worker alone until it has ended or the time is over: the
+// first one may overtake the message, and means nothing to the worker then.
+func (l *processLink) terminateAgain(grace time.Duration) {
+	l.process.Terminate()
+	for pause := firstPause; grace > 0; pause *= 2 {
+		if pause = min(pause, grace); awaitFor(l.done, pause) {
+			return
+		}
+		grace -= pause
+		_ = l.process.Signal(false, syscall.SIGTERM) // fails only if it has ended
 	}
 }
 
