@@ -79,8 +79,8 @@ func (g *generation) await(ctx context.Context, first <-chan error, n int) error
 	if err := future.Cause(ctx); err != nil {
 		return err
 	}
-	if failed == nil || errors.Is(failed, ErrClosed) { // Shutdown came in between
-		return because(ErrClosed, g.reason())
+	if reason := g.reason(); failed == nil || failed != reason { //nolint:errorlint // Shutdown came in between: a start that it calls off is no failure
+		return because(ErrClosed, reason)
 	}
 	return failed
 }

@@ -412,3 +412,26 @@ func TestLeavingWhileStarting(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// A Shutdown may meet a new generation at any moment of its beginning.
+func TestShutdownWhileServeBegins(t *testing.T) {
+	testkit.NoLeaks(t)
+	sup := newSupervisor(t, supervisor.Goroutine)
+	register(t, sup, supervisor.Object(newDesk()))
+	for round := range 200 {
+		served := make(chan error, 1)
+		go func() { served <- sup.Serve(context.Background()) }()
+		for ended := false; !ended; { // Serve may begin after Shutdown, which then had nothing to do
+			require.NoError(t, sup.Shutdown(testkit.Context(t)), "Shutdown in round %d", round)
+			select {
+			case err := <-served:
+				if err != nil {
+					require.ErrorIs(t, err, supervisor.ErrClosed, "Serve in round %d", round)
+				}
+				ended = true
+			default:
+				runtime.Gosched()
+			}
+		}
+	}
+}

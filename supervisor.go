@@ -229,8 +229,8 @@ func (s *Supervisor) StartLink(ctx context.Context) error {
 	case closed:
 		g.mu.Unlock()
 		g = s.newGeneration()
+		g.mu.Lock() // before a Shutdown can find it
 		s.gen.Store(g)
-		g.mu.Lock()
 	}
 	g.enter(starting)
 	children := s.children()
