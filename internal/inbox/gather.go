@@ -119,32 +119,26 @@ func (g *Gather[V]) list(want func(*Entry[V]) bool) []string {
 // is refused by [Entry.Deliver]. It returns false, and changes nothing, if the id is not awaited here or its reply has
 // arrived: Next has it then.
 func (g *Gather[V]) Forget(id string) bool {
-	b := g.box
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	e := b.entries[id]
-	if e == nil || e.gather != g || e.state == stateArrived {
-		return false
-	}
-	if e.state == stateOpen {
-		b.open--
-		b.quietLocked()
-	}
-	g.pending.remove(e)
-	e.goneLocked()
-	g.settleLocked()
-	return true
+	return g.forget(id, func(e *Entry[V]) bool { return e.state != stateArrived })
 }
 
 // ForgetUnsent is [Gather.Forget] for an id for which nothing was sent, and nothing else: it cannot take away a request
 // that is sent at this moment.
 func (g *Gather[V]) ForgetUnsent(id string) bool {
+	return g.forget(id, func(e *Entry[V]) bool { return e.state == stateUnsent })
+}
+
+func (g *Gather[V]) forget(id string, may func(*Entry[V]) bool) bool {
 	b := g.box
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[id]
-	if e == nil || e.gather != g || e.state != stateUnsent {
+	if e == nil || e.gather != g || !may(e) {
 		return false
+	}
+	if e.state == stateOpen {
+		b.open--
+		b.quietLocked()
 	}
 	g.pending.remove(e)
 	e.goneLocked()
