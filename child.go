@@ -78,8 +78,9 @@ func (l *Life) reply(r *Request, v verdict) bool {
 	if r.call == nil { // not ours
 		return false
 	}
-	if !l.remove(r.call) { // answered before, or the end of the life did that
-		if l.outlived(r.call) && !v.unexecuted && r.method != methodSnapshot {
+	missed := !v.unexecuted && r.method != methodSnapshot // if it is late; else it answers the withdrawal, or a question of our own
+	if !l.remove(r.call) {                                // answered before, or the end of the life did that
+		if l.outlived(r.call) && missed {
 			l.slot.countLate(l, r.Method)
 		}
 		return false
@@ -95,7 +96,7 @@ func (l *Life) reply(r *Request, v verdict) bool {
 	case r.call.settle(v):
 		return true
 	}
-	if !v.unexecuted && r.method != methodSnapshot { // else it answers the withdrawal, or a question of our own
+	if missed {
 		l.slot.countLate(l, r.Method)
 	}
 	return false
