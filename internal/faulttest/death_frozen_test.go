@@ -19,7 +19,7 @@ import (
 )
 
 // deathFreeze stops a process, and returns when all its threads stand still.
-func deathFreeze(t *testing.T, pid int) {
+func deathFreeze(t testing.TB, pid int) {
 	t.Helper()
 	deathSignal(t, pid, syscall.SIGSTOP)
 	var status syscall.WaitStatus

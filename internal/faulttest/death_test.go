@@ -15,7 +15,6 @@ import (
 
 	"github.com/workerlink/supervisor"
 	"github.com/workerlink/supervisor/internal/childtest"
-	"github.com/workerlink/supervisor/internal/task"
 	"github.com/workerlink/supervisor/internal/testkit"
 )
 
@@ -35,32 +34,10 @@ func newDeathRig(t *testing.T) *deathRig {
 	r.Other = r.Register(t, r.Job(), supervisor.WithName("witness"))
 	require.NoError(t, r.Sup.StartLink(context.Background()), "StartLink") // the witness outlasts the test's context
 	life := r.Child(t, r.Other)
-	over, answers := make(chan struct{}), 0
-	var failure error
-	calls := task.Go(func(ctx context.Context) {
-		pace := time.NewTicker(time.Millisecond)
-		defer pace.Stop()
-		for failure == nil {
-			select {
-			case <-over:
-				return
-			case <-pace.C:
-			}
-			ctx, cancel := context.WithTimeout(ctx, deathPrompt*testkit.Slowdown)
-			_, failure = supervisor.Call[int](ctx, r.Sup, r.Other, "Int", answers)
-			cancel()
-			answers++
-		}
-	})
-	t.Cleanup(func() {
-		close(over)
-		calls.Wait()
-		require.NoError(t, failure, "call %d of the witness", answers)
-		n, err := supervisor.Call[int](context.Background(), r.Sup, r.Other, "Int", 7)
-		require.NoError(t, err, "the last call of the witness")
-		require.Equal(t, 7, n, "its result")
+	t.Cleanup(func() { // after the last call
 		require.Equal(t, life.Incarnation, r.Child(t, r.Other).Incarnation, "life of the witness")
 	})
+	witness(t, r.Sup, r.Other, "Int", deathPrompt)
 	return r
 }
 
@@ -132,7 +109,7 @@ func deathVerdict(t *testing.T, err error, c supervisor.ChildSnapshot, method st
 	return deathOf(t, err, c)
 }
 
-func deathSignal(t *testing.T, pid int, signals ...syscall.Signal) {
+func deathSignal(t testing.TB, pid int, signals ...syscall.Signal) {
 	t.Helper()
 	for _, s := range signals {
 		require.NoError(t, syscall.Kill(pid, s), "send %v to %d", s, pid)

@@ -49,32 +49,7 @@ func newRawRig(t *testing.T) *rawRig {
 	register(t, r.sup, newRaw.With(0), rawProgram(t, "honest"))
 	require.NoError(t, r.sup.StartLink(context.Background()), "StartLink")
 	r.seen.Wait(t, supervisor.EventStarted)
-
-	over, answers := make(chan struct{}), 0
-	var failure error
-	calls := task.Go(func(ctx context.Context) {
-		pace := time.NewTicker(time.Millisecond)
-		defer pace.Stop()
-		for failure == nil {
-			select {
-			case <-over:
-				return
-			case <-pace.C:
-			}
-			ctx, cancel := context.WithTimeout(ctx, rawPrompt*testkit.Slowdown)
-			_, failure = supervisor.Call[int](ctx, r.sup, 0, "Echo", answers)
-			cancel()
-			answers++
-		}
-	})
-	t.Cleanup(func() {
-		close(over)
-		calls.Wait()
-		require.NoError(t, failure, "call %d of the good worker", answers)
-		n, err := supervisor.Call[int](context.Background(), r.sup, 0, "Echo", 7)
-		require.NoError(t, err, "the last call of the good worker")
-		require.Equal(t, 7, n, "its result")
-	})
+	witness(t, r.sup, 0, "Echo", rawPrompt)
 	return r
 }
 

@@ -7,7 +7,6 @@ package faulttest_test
 
 import (
 	"context"
-	"errors"
 	"syscall"
 	"testing"
 	"time"
@@ -24,17 +23,10 @@ func reportFreeze(t testing.TB, sup *supervisor.Supervisor, id int) (thaw func()
 	t.Helper()
 	pid := sup.Snapshot().Children[id].Pid
 	require.NotZero(t, pid, "process id of child %d", id)
-	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP), "SIGSTOP")
-	var status syscall.WaitStatus
-	_, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil)
-	for errors.Is(err, syscall.EINTR) {
-		_, err = syscall.Wait4(pid, &status, syscall.WUNTRACED, nil)
-	}
-	require.NoError(t, err, "wait for the worker to stop")
-	require.True(t, status.Stopped(), "the worker has stopped: %v", status)
+	deathFreeze(t, pid)
 	return func() {
 		t.Helper()
-		require.NoError(t, syscall.Kill(pid, syscall.SIGCONT), "SIGCONT")
+		deathSignal(t, pid, syscall.SIGCONT)
 	}
 }
 
