@@ -65,6 +65,24 @@ func (p *SendPayload) refused(err error) *CallError {
 // start admits the call and hands it over. After nil exactly one verdict
 // reaches the sink; after an error none does.
 func (c *call) start(ctx context.Context, wait bool) error {
+	return c.refuse(c.enter(ctx, wait))
+}
+
+// refuse takes back a call that err kept from its life. It returns nil if the
+// call was withdrawn on the way, because that verdict is delivered.
+func (c *call) refuse(err error) error {
+	if err == nil {
+		return nil
+	}
+	c.leave()
+	if !c.done.CompareAndSwap(false, true) {
+		return nil
+	}
+	return err
+}
+
+// enter is start up to its error.
+func (c *call) enter(ctx context.Context, wait bool) error {
 	if !c.expiry.at.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadlineCause(ctx, c.expiry.at, ErrTimeout)
@@ -81,13 +99,6 @@ func (c *call) start(ctx context.Context, wait bool) error {
 		if !c.done.Load() {
 			err = c.pass(waiting, true)
 		}
-	}
-	if err == nil {
-		return nil
-	}
-	c.leave()
-	if !c.done.CompareAndSwap(false, true) {
-		return nil // it was withdrawn on the way, and that verdict is delivered
 	}
 	return err
 }
@@ -205,9 +216,9 @@ func (s *Supervisor) send(ctx context.Context, p SendPayload, wait bool, gather 
 		err = gather.Add(p.ReqID) // before anything is sent, so that nobody else gets the reply
 	}
 	if err == nil {
-		err = c.start(ctx, wait)
+		err = c.enter(ctx, wait)
 	}
-	if err == nil {
+	if err = c.refuse(err); err == nil {
 		return nil
 	}
 	entry.Drop()

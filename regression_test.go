@@ -137,6 +137,33 @@ func TestCancelOfWhatIsJustBeingSent(t *testing.T) {
 	shutdown(t, sup)
 }
 
+// cancelsWhenAsked is a context that has ended, and that cancels a request in the moment when it says so.
+type cancelsWhenAsked struct {
+	context.Context
+	cancel func()
+}
+
+func (c cancelsWhenAsked) Err() error {
+	c.cancel()
+	return context.Canceled
+}
+
+// Whatever ends a Send, a request that was withdrawn before has its verdict, and the Send is not a refusal as well.
+func TestCancelOfWhatIsRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		sup, d := withDesk(t)
+		p := named("withdrawn", 0, "Double", 1)
+		ctx := cancelsWhenAsked{t.Context(), func() { _ = sup.Cancel(p.ReqID) }}
+		require.NoError(t, sup.Send(ctx, p), "Send of a request that has its verdict")
+		_, err := sup.Recv(t.Context())
+		require.ErrorIs(t, err, supervisor.ErrCanceled, "its verdict")
+		s := sup.Snapshot()
+		require.Zero(t, s.Open+s.Unclaimed, "what is left in the inbox")
+		require.Zero(t, d.runs("withdrawn"), "executions")
+		shutdown(t, sup)
+	})
+}
+
 // Three things come at once: room, Cancel, and the end of Send's ctx. Either Send fails or there is one verdict.
 func TestOneVerdictOnTheWay(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

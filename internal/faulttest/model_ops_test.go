@@ -89,8 +89,11 @@ func (r *modelRun) barred(q *modelRequest, err error) {
 
 func (r *modelRun) handed(q *modelRequest, err error) {
 	r.barred(q, err)
-	if r.book.handed(q.id, err, q.refuse) {
-		q.held = true // nobody else reads it before the end of the batch
+	switch { // nobody else reads it before the end of the batch
+	case r.book.handed(q.id, err, q.refuse):
+		q.held = true
+	case q.listed:
+		q.ghosts++
 	}
 }
 

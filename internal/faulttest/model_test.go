@@ -81,7 +81,8 @@ type modelRequest struct {
 	tried  bool // by TrySend
 	sent   bool // by Send or TrySend, so that its verdict comes through the inbox
 	held   bool // accepted, and its verdict was not taken
-	ghosts int  // how often somebody may have awaited it after it was taken
+	listed bool // awaited in the batch that sends it
+	ghosts int  // how often somebody may have awaited it in vain: after it was taken, or while it was refused
 }
 
 // modelState is everything that is known between two batches.
@@ -273,6 +274,7 @@ func (m *modelState) foreseeOwn(s *modelStep, crowded bool) {
 		for _, r := range append(s.ids, s.extra) {
 			if r != nil {
 				r.may |= over
+				r.listed = r.listed || !r.held
 			}
 		}
 	}
