@@ -34,9 +34,14 @@ func (s *Supervisor) newCall(p *SendPayload, attr bool, deadline time.Time) (*ca
 	c.Request.call = c
 	c.deadline = deadline
 	switch {
-	case p.Timeout < 0:
-		return nil, p.refused(fmt.Errorf("%w: negative Timeout", ErrBadArgs))
-	case p.Timeout > 0:
+	case p.Timeout < 0 || p.KillAfter < 0:
+		return nil, p.refused(fmt.Errorf("%w: negative Timeout or KillAfter", ErrBadArgs))
+	case p.KillAfter > 0 && sl.cfg.outside:
+		return nil, p.refused(errNoKillAfter)
+	}
+	c.killAfter, c.watched = p.KillAfter, p.KillAfter > 0
+	c.timed = sl.cfg.handlers.timings || !attr && !sl.cfg.outside && sl.past.sampled()
+	if p.Timeout > 0 {
 		c.expiry.at = time.Now().Add(p.Timeout)
 		if deadline.IsZero() || c.expiry.at.Before(deadline) {
 			c.deadline = c.expiry.at

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -41,10 +42,24 @@ type Life struct {
 	link Link      // set before the first request
 	up   time.Time // when it got ready
 
-	mu    sync.Mutex
-	nums  uint64 // request numbers handed out
-	ended bool   // no further calls
-	open  call   // head of the ring of open calls
+	worn chan string // why the life is to be recycled; nil if it never is
+
+	mu sync.Mutex
+	lifeState
+}
+
+// lifeState is guarded by the life's mutex.
+type lifeState struct {
+	nums      uint64                 // request numbers handed out
+	most      uint64                 // of them, before the life is recycled; 0: any number
+	full      bool                   // no further calls: the life is to be recycled
+	ended     bool                   // no further calls: it has ended
+	open      call                   // head of the ring of open calls
+	quiet     chan struct{}          // closed when a full life has no open calls; nil before
+	guard     *vigil                 // nil if there is nothing to watch
+	asked     uint64                 // questions so far
+	questions map[uint64]func(error) // open ones, by number
+	unwatched bool                   // nor will there be
 }
 
 // incarnations numbers lives across all supervisors of this process.
@@ -78,12 +93,18 @@ func (l *Life) reply(r *Request, v verdict) bool {
 	if r.call == nil { // not ours
 		return false
 	}
+	if r.call.outrun.Load() {
+		return false // the life is being ended for it, and how that went will be the verdict
+	}
 	missed := !v.unexecuted && r.method != methodSnapshot // if it is late; else it answers the withdrawal, or a question of our own
 	if !l.remove(r.call) {                                // answered before, or the end of the life did that
 		if l.outlived(r.call) && missed {
 			l.slot.countLate(l, r.Method)
 		}
 		return false
+	}
+	if r.timed && !v.unexecuted {
+		l.slot.past.addSample(sample{v.queued, v.ran})
 	}
 	r.call.leave()                        // the child has let go of it, whether anybody waits or not
 	if p, ok := v.err.(*PanicError); ok { //nolint:errorlint // not one that a handler passes on
@@ -107,11 +128,15 @@ func (l *Life) reply(r *Request, v verdict) bool {
 func (l *Life) add(c *call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended {
+	if l.ended || l.full {
 		return false
 	}
 	c.life.Store(l)
 	l.nums++
+	if l.nums == l.most {
+		l.full = !l.slot.cfg.watch.recycle.Rolling // then it takes more until the next one is ready
+		l.wear(fmt.Sprintf("it has had %d requests", l.most))
+	}
 	c.Num = l.nums
 	c.next, c.prev = &l.open, l.open.prev
 	c.prev.next, l.open.prev = c, c
@@ -122,7 +147,11 @@ func (l *Life) add(c *call) bool {
 func (l *Life) remove(c *call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return c.life.Load() == l && c.unlink()
+	if c.life.Load() != l || !c.unlink() {
+		return false
+	}
+	l.checkQuietLocked()
+	return true
 }
 
 // detach takes c out after the link refused it, so that another life can have
@@ -134,6 +163,7 @@ func (l *Life) detach(c *call) bool {
 		return false
 	}
 	c.life.Store(nil)
+	l.checkQuietLocked()
 	return true
 }
 
@@ -188,7 +218,11 @@ func (l *Life) end(err error) {
 	l.mu.Unlock()
 	for c := l.pop(); c != nil; c = l.pop() {
 		c.leave()
-		c.settle(verdict{err: err})
+		if c.outrun.Load() {
+			c.settle(verdict{err: because(ErrTimeout, err)})
+		} else {
+			c.settle(verdict{err: err})
+		}
 	}
 }
 
@@ -201,6 +235,28 @@ func (l *Life) withdrawAll(err error) {
 	}
 	l.mu.Unlock()
 	withdrawAll(calls, err)
+}
+
+// OldestRequest is the request of a child that is open longest.
+type OldestRequest struct {
+	Method string        `json:"method"`
+	Age    time.Duration `json:"age_ns"` // at least: since a Snapshot first saw that it is the oldest
+}
+
+// look returns the oldest open call, and how many are open.
+func (l *Life) look() (oldest *OldestRequest, open int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if first := l.open.next; first != &l.open {
+		if first.seen.IsZero() {
+			first.seen = time.Now()
+		}
+		oldest = &OldestRequest{first.Method, time.Since(first.seen)}
+	}
+	for c := l.open.next; c != &l.open; c = c.next {
+		open++
+	}
+	return oldest, open
 }
 
 // oldest returns the method of the call that is open longest, and how many are.
@@ -233,14 +289,16 @@ type call struct {
 
 	done   atomic.Bool
 	expiry expiry
-	sink   sink
-	reply  RecvPayload // valid once delivered
+	leash
+	sink  sink
+	reply RecvPayload // valid once delivered
 }
 
 // ringPlace is what a call is to its life; guarded by the life's mutex.
 type ringPlace struct {
-	next, prev *call // in the ring of open calls
-	cut        bool  // the life ended before its reply came
+	next, prev *call     // in the ring of open calls
+	cut        bool      // the life ended before its reply came
+	seen       time.Time // when Snapshot first saw that it is the oldest
 }
 
 // expiry is when the verdict of a call is ErrTimeout, if its sender does not
@@ -248,6 +306,12 @@ type ringPlace struct {
 type expiry struct {
 	at    time.Time // zero: never
 	timer atomic.Pointer[time.Timer]
+}
+
+// leash is how long the handler of a call may run.
+type leash struct {
+	killAfter time.Duration // from its start; 0: for ever
+	outrun    atomic.Bool   // it has, and the life ends for it
 }
 
 // room is what a call takes of its child's queue.
@@ -279,7 +343,10 @@ func (c *call) settle(v verdict) bool {
 // finish brings the verdict, which the caller has won the right to give, to
 // its sink.
 func (c *call) finish(v verdict) {
-	p := RecvPayload{ProcID: c.slot.id, ReqID: c.id, Method: c.Method, Data: v.value, Queued: v.queued, Ran: v.ran}
+	p := RecvPayload{ProcID: c.slot.id, ReqID: c.id, Method: c.Method, Data: v.value}
+	if c.slot.cfg.handlers.timings {
+		p.Queued, p.Ran = v.queued, v.ran
+	}
 	if l := c.life.Load(); l != nil {
 		p.Incarnation = l.self.Incarnation
 	}

@@ -72,7 +72,7 @@ func (c *processChild) snapshots() bool {
 // prepare encodes the arguments, so that they are the caller's again.
 func (c *processChild) prepare(r *Request) (size int64, err error) {
 	m := r.coded.table
-	prefix := wire.RequestPrefix{HasDeadline: !r.deadline.IsZero(), Attr: r.Attr, Kwargs: len(r.kwargs) > 0}
+	prefix := wire.RequestPrefix{HasDeadline: !r.deadline.IsZero(), Attr: r.Attr, Kwargs: len(r.kwargs) > 0, Timings: r.timed, Watch: r.watched}
 	var codecs []*wire.Codec
 	if r.method < 0 {
 		prefix.Name = r.Method
@@ -133,7 +133,7 @@ func (c *processChild) hello(life *Life) wire.Hello {
 		Min: wire.MinVersion, Max: wire.Version,
 		Factory: c.name, Arg: c.arg, SelfContained: c.remote,
 		Name: cfg.name, ProcID: life.ProcID(), Incarnation: life.Incarnation(),
-		Concurrency: cfg.concurrency, Timings: cfg.timings,
+		Concurrency: cfg.handlers.concurrency, EndOnPanic: cfg.restart.OnPanic == EndLife,
 		FrameLimit: cfg.limits.Frame, CloseGrace: cfg.stop.grace(),
 	}
 }
@@ -165,10 +165,13 @@ func (c *processChild) config() proc.Config {
 	if argv0 == "" && p.Path == "" {
 		argv0 = os.Args[0]
 	}
-	return proc.Config{
-		Path: p.Path, Argv0: argv0, Args: p.Args, Env: workerEnv(os.Environ(), p), Dir: p.Dir,
+	cfg := proc.Config{
+		Path: p.Path, Argv0: argv0, Args: p.Args, Dir: p.Dir,
+		Env:   workerEnv(os.Environ(), p, c.slot.cfg.share.env()),
 		Files: p.ExtraFiles, SysProcAttr: p.SysProcAttr,
 	}
+	c.slot.cfg.share.apply(&cfg)
+	return cfg
 }
 
 // notInherited belong to this process alone: a worker that used them would
@@ -179,8 +182,8 @@ var notInherited = []string{"NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN
 var cleanEnv = []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR"}
 
 // workerEnv is a worker's environment. What p adds wins, and its last word at
-// that: of two entries a program would see the first.
-func workerEnv(host []string, p *Proc) []string {
+// that: of two entries a program would see the first. Its share comes after that.
+func workerEnv(host []string, p *Proc, share []string) []string {
 	var env []string
 	seen := make(map[string]bool)
 	add := func(kv string) {
@@ -191,6 +194,9 @@ func workerEnv(host []string, p *Proc) []string {
 		}
 	}
 	for _, kv := range slices.Backward(p.Env) {
+		add(kv)
+	}
+	for _, kv := range share {
 		add(kv)
 	}
 	for _, kv := range host {

@@ -1,9 +1,9 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -32,7 +32,7 @@ func newThreadChild(spec Spec, cfg *childConfig) (*threadChild, error) {
 		return nil, err
 	}
 	c := &threadChild{def: def, spec: spec, methods: m, cfg: cfg}
-	if cfg.copy {
+	if cfg.handlers.copy {
 		if c.spec.encoded, err = def.encodeArg(spec); err != nil {
 			return nil, err
 		}
@@ -46,7 +46,7 @@ func (c *threadChild) snapshots() bool { return c.methods.shows }
 
 // prepare copies the arguments if the child is to have its own.
 func (c *threadChild) prepare(r *Request) (size int64, err error) {
-	if !c.cfg.copy || r.Attr {
+	if !c.cfg.handlers.copy || r.Attr {
 		return 0, nil
 	}
 	in := make([]*wire.Codec, len(r.Args))
@@ -71,8 +71,9 @@ func (c *threadChild) Start(ctx context.Context, life *Life) (Link, error) {
 	if err != nil {
 		return nil, crossed(err)
 	}
-	l := &threadLink{life: life, object: object, child: c, done: make(chan struct{}), over: make(chan struct{})}
-	l.runner = newRunner(c.methods, object, l, c.cfg.concurrency, c.cfg.timings)
+	l := &threadLink{life: life, child: c, done: make(chan struct{}), over: make(chan struct{})}
+	l.actor = newActor(object, newRunner(c.methods, object, l, c.cfg.handlers.concurrency, c.cfg.restart.OnPanic == EndLife))
+	l.actor.begin(context.WithValue(context.Background(), selfKey{}, life.self), l.served)
 	return l, nil
 }
 
@@ -107,17 +108,17 @@ func contained(f func() error) (err error) {
 	return err
 }
 
-// threadLink is one life of a goroutine child. It ends only by Stop.
+// threadLink is one life of a goroutine child. It ends by Stop, or because the
+// object says so.
 type threadLink struct {
-	life   *Life
-	child  *threadChild
-	object any
-	runner *runner
+	life  *Life
+	child *threadChild
+	actor *actor
 
 	begin sync.Once
 	mu    sync.Mutex
-	where string // what the orderly end waits for, other than a request: "Close" or ""
 	cut   string // the method that Stop cut off when its time was over
+	why   error  // why the life has to end, other than by Stop
 	err   error
 	done  chan struct{} // closed once err is the life's end
 	over  chan struct{} // closed when nothing of it runs any more, however late
@@ -125,7 +126,7 @@ type threadLink struct {
 
 // Submit queues the request for the object.
 func (l *threadLink) Submit(r *Request) error {
-	if !l.runner.submit(r) {
+	if !l.actor.runner.submit(r) {
 		return ErrClosed
 	}
 	return nil
@@ -136,11 +137,13 @@ func (l *threadLink) reply(r *Request, v verdict) bool {
 	switch {
 	case v.err != nil:
 		v.err = crossed(v.err)
-	case l.child.cfg.copy:
+	case l.child.cfg.handlers.copy:
 		v.value, v.err = l.copyResult(r, v.value)
 	}
 	return l.life.reply(r, v)
 }
+
+func (l *threadLink) begun(r *Request) { l.life.begun(r) }
 
 func (l *threadLink) copyResult(r *Request, value any) (any, error) {
 	codecs := []*wire.Codec{nil}
@@ -170,7 +173,7 @@ func (l *threadLink) Stop(ctx context.Context) error {
 		return l.outcome()
 	case <-ctx.Done():
 	}
-	if method, _ := l.runner.busy(); method != "" {
+	if method, _ := l.actor.runner.busy(); method != "" {
 		l.mu.Lock()
 		l.cut = method
 		l.mu.Unlock()
@@ -185,38 +188,86 @@ func (l *threadLink) Stop(ctx context.Context) error {
 // end is the orderly end: what was submitted is executed within the grace,
 // then contexts are cancelled, then Close runs.
 func (l *threadLink) end() {
-	l.runner.close()
-	if !awaitFor(l.runner.drained, l.child.cfg.stop.grace()) {
+	quiet := l.actor.close()
+	if !awaitFor(quiet, l.child.cfg.stop.grace()) {
 		l.abort()
-		<-l.runner.drained // an abandoned life waits here until its handler returns
+		<-quiet // an abandoned life waits here until its handler returns
 	}
-	l.mu.Lock()
-	l.where = "Close"
-	l.mu.Unlock()
-	err := closeObject(l.object)
+	err := l.actor.closeObject()
 	close(l.over)
 	l.finish(err)
+}
+
+// served is the return of the object's Serve. If nobody asked for it the life
+// ends: in order after nil.
+func (l *threadLink) served(err error) {
+	if err == nil {
+		task.Go(func(context.Context) {
+			limit, cancel := context.WithTimeout(context.Background(), l.child.cfg.stop.total())
+			defer cancel()
+			_ = l.Stop(limit) // the slot gets the same from Wait
+		})
+		return
+	}
+	l.fail(&whereError{"Serve", crossed(err)}, nil)
+}
+
+// fail ends the life because of err: no further request begins, contexts are
+// cancelled, and what does not return is abandoned after TermGrace.
+func (l *threadLink) fail(err error, unstarted []*Request) {
+	l.failed(&ExitError{Code: -1, Err: crossed(err)}, unstarted)
+}
+
+func (l *threadLink) failed(exit *ExitError, unstarted []*Request) {
+	for _, r := range unstarted {
+		l.life.reply(r, verdict{err: exit, unexecuted: true})
+	}
+	l.begin.Do(func() {
+		task.Go(func(context.Context) { l.fall(exit) })
+		task.Go(func(context.Context) {
+			if !awaitFor(l.done, l.child.cfg.stop.termGrace()) {
+				l.abandon()
+			}
+		})
+	})
+}
+
+func (l *threadLink) fall(exit *ExitError) {
+	l.mu.Lock()
+	l.why = exit
+	l.mu.Unlock()
+	quiet := l.actor.close()
+	for _, r := range l.actor.abort(exit) {
+		l.life.reply(r, verdict{err: exit, unexecuted: true})
+	}
+	<-quiet
+	end := *exit // which others have by now
+	if err := l.actor.closeObject(); err != nil {
+		end.Tail = errorText(err)
+	}
+	close(l.over)
+	l.finish(&end)
 }
 
 // gone is closed when nothing of an abandoned life runs any more.
 func (l *threadLink) gone() <-chan struct{} { return l.over }
 
 func (l *threadLink) abort() {
-	for _, r := range l.runner.abort(ErrClosed) {
+	for _, r := range l.actor.abort(ErrClosed) {
 		l.life.reply(r, verdict{err: ErrClosed, unexecuted: true})
 	}
 }
 
 func (l *threadLink) abandon() {
+	method, goroutine := l.actor.busy()
 	l.mu.Lock()
-	where := l.where
+	why := l.why
 	l.mu.Unlock()
-	method, goroutine := l.runner.busy()
-	if method == "" {
-		method = where
-	}
 	in := l.life.self
-	l.finish(&StuckError{ProcID: in.ProcID, Name: in.Name, Incarnation: in.Incarnation, Method: method, Stack: goroutineStack(goroutine)})
+	l.finish(&StuckError{
+		ProcID: in.ProcID, Name: in.Name, Incarnation: in.Incarnation,
+		Method: method, Stack: goroutineStack(goroutine), Err: why,
+	})
 }
 
 // finish ends the life; the first end counts.
@@ -250,14 +301,28 @@ func (l *threadLink) Wait() error {
 	return l.outcome()
 }
 
-// closeObject runs the object's Close hook, if it has one.
-func closeObject(object any) error {
-	c, ok := object.(io.Closer)
+// ping asks the object whether it is well, if it can say so.
+func (l *threadLink) ping(num uint64) {
+	h, ok := l.actor.object.(healthy)
 	if !ok {
-		return nil
+		l.life.answered(num, nil)
+		return
 	}
-	if err := contained(c.Close); err != nil {
-		return &whereError{"Close", err}
-	}
-	return nil
+	task.Go(func(context.Context) {
+		ctx := context.WithValue(context.Background(), selfKey{}, l.life.self)
+		err := contained(func() error { return h.Health(ctx) })
+		if err != nil {
+			err = crossed(err)
+		}
+		l.life.answered(num, err)
+	})
+}
+
+// condemn ends a life that hangs.
+func (l *threadLink) condemn(why error) {
+	method, _ := l.actor.busy()
+	exit := &ExitError{Code: -1, Err: why, Trace: l.actor.stacks()}
+	in := l.life.self
+	l.life.slot.emit(Event{Kind: EventHung, Incarnation: in.Incarnation, Err: why, Text: cmp.Or(exit.Trace, method)})
+	l.failed(exit, nil)
 }

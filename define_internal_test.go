@@ -293,7 +293,7 @@ func TestSnapshotAsJSON(t *testing.T) {
 	require.NoError(t, err, "Register")
 	b, err := json.Marshal(s.Snapshot())
 	require.NoError(t, err, "Snapshot as JSON")
-	require.JSONEq(t, `{"running": false, "open": 0, "unclaimed": 0, "children": [{
+	require.JSONEq(t, `{"running": false, "strategy": "one-for-one", "open": 0, "unclaimed": 0, "children": [{
 		"proc_id": 0, "name": "cook", "kind": "goroutine", "state": "idle", "restarts": 0,
 		"load": {"queued": 0, "in_flight": 0, "late": 0}
 	}]}`, string(b), "Snapshot before StartLink")

@@ -38,13 +38,26 @@
 // context.Context and returns nothing, R, error or (R, error). Handlers of one
 // child run one at a time in the order of the sends unless [WithConcurrency]
 // says otherwise. Optional hooks are not callable: Handle(ctx, method, args)
-// (any, error) dispatches by itself, Close() error runs at every orderly end,
-// Snapshot() any shows something in [Supervisor.Snapshot].
+// (any, error) dispatches by itself, Serve(ctx) error is a loop of the object's own
+// whose return ends the life, Health(ctx) error says whether it is well, Close()
+// error runs at every orderly end, Snapshot() any shows something in
+// [Supervisor.Snapshot].
 //
-// A panic in a handler is an error reply and the object is kept. A panic on a
+// A panic in a handler is an error reply and the object is kept, unless
+// Restart.OnPanic says otherwise. A panic on a
 // goroutine that a handler started ends its process: a worker's for a process
 // child, the host itself for a goroutine child. A goroutine child that ignores
 // its context cannot be ended, only abandoned and reported as [*StuckError].
+//
+// # Supervision
+//
+// A life that ends without being asked to is followed by another one, as the
+// child's [Restart] says, and under [WithStrategy] with those of other children. An
+// object ends its life by [Fatal], by the return of its Serve, or with its
+// process. A request past its KillAfter, or a worker that fails [Liveness], has
+// hung: it is asked for its stacks, which go into the error and an [EventHung], and
+// its life is ended. [Recycle] replaces lives that are well. A supervisor hangs
+// below another one by [Supervisor.AsChild].
 //
 // # Values
 //

@@ -23,7 +23,8 @@ var (
 	ErrTimeout = future.ErrTimeout
 	// ErrCanceled says that the caller withdrew; it is a context.Canceled.
 	ErrCanceled = future.ErrCanceled
-	// ErrRestarted says that [Supervisor.Restart] ended the life that held the request.
+	// ErrRestarted says that [Supervisor.Restart], or the strategy together with
+	// another child, ended the life that held the request.
 	ErrRestarted = errors.New("supervisor: child was restarted")
 	// ErrRestartLimit says that the child died too often and is not started
 	// again by itself; the last cause is wrapped beside it.
@@ -125,19 +126,24 @@ func (e *PanicError) Error() string { return "supervisor: panic: " + e.Value }
 // Unwrap returns what is registered of the chain of the panic's value, if that was an error.
 func (e *PanicError) Unwrap() []error { return e.causes }
 
-// ExitError says how a worker process ended while it was needed.
+// ExitError says how a life ended while it was needed: a worker process, or a
+// goroutine child, which has no more than Err and perhaps Trace.
 type ExitError struct {
-	Pid      int
-	Code     int            // exit code; -1 after a signal or if it is unknown
+	Pid      int            // 0 for a goroutine child
+	Code     int            // exit code; -1 after a signal or if there is none
 	Signal   syscall.Signal // 0 if no signal ended it
 	KilledBy string         // why the supervisor killed it; empty if it did not
+	OOM      bool           // it ended for want of memory: by the kernel in its cgroup, or by the Go runtime under a limit
 	Uptime   time.Duration  // from ready to end; 0 if it never got ready
 	Tail     string         // last lines of its stderr and stdout
-	Trace    string         // the Go runtime's fatal trace, if it left one
-	Err      error          // the fault that ended the life, if it was not the exit: ErrProtocol, …
+	Trace    string         // the Go runtime's fatal trace, or the stacks of a life that hung, if there are any
+	Err      error          // what ended the life, if it was not the exit: the error of Fatal or Serve, ErrProtocol, …
 }
 
 func (e *ExitError) Error() string {
+	if e.Pid == 0 {
+		return "supervisor: the life ended: " + bare(e.Err)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "supervisor: worker %d ", e.Pid)
 	switch {
@@ -148,13 +154,16 @@ func (e *ExitError) Error() string {
 	default:
 		b.WriteString("ended, its status is unknown")
 	}
+	if e.OOM {
+		b.WriteString(", out of memory")
+	}
 	if e.KilledBy != "" {
 		fmt.Fprintf(&b, ", ended by the supervisor: %s", e.KilledBy)
 	}
 	if e.Err != nil {
 		fmt.Fprintf(&b, ": %s", bare(e.Err))
 	}
-	if line := firstLine(e.Trace); line != "" {
+	if line := firstLine(e.Trace); isHeadline(line) {
 		fmt.Fprintf(&b, ": %s", line)
 		if second := firstLine(strings.TrimPrefix(e.Trace, line)); strings.HasPrefix(second, "[signal ") {
 			fmt.Fprintf(&b, " %s", second)
@@ -223,7 +232,11 @@ type StuckError struct {
 	Method      string // what it is doing: a method, or Factory or Close; empty if that is not known
 	Stack       string // the stuck goroutine's stack, if it could be found
 	Killed      bool   // it was cut off in its work when the time was over, and is gone
+	Err         error  // why it had to end, if that was no stop; else nil
 }
+
+// Unwrap returns why the life had to end, if that was no stop.
+func (e *StuckError) Unwrap() error { return e.Err }
 
 func (e *StuckError) Error() string {
 	if e.Killed {
@@ -233,7 +246,11 @@ func (e *StuckError) Error() string {
 		}
 		return fmt.Sprintf("supervisor: child %d%s (life %d) was still at work%s and was cut off", e.ProcID, quoted(e.Name), e.Incarnation, doing)
 	}
-	return fmt.Sprintf("supervisor: child %d%s (life %d) is stuck in %s", e.ProcID, quoted(e.Name), e.Incarnation, e.Method)
+	text := fmt.Sprintf("supervisor: child %d%s (life %d) is stuck in %s", e.ProcID, quoted(e.Name), e.Incarnation, e.Method)
+	if e.Err != nil {
+		text += ": " + bare(e.Err)
+	}
+	return text
 }
 
 func quoted(name string) string {

@@ -37,6 +37,11 @@ const (
 	EventLateReply
 	// EventDropped says that N events were dropped before this one.
 	EventDropped
+	// EventHung says that a life is ended because it hangs: a handler outran its
+	// KillAfter, or Liveness failed. Err says which, Text has the stacks.
+	EventHung
+	// EventRecycled says that a life was replaced for the reason in Text; it was well.
+	EventRecycled
 	// EventShutdown says that a supervisor has stopped; Err is why, or nil.
 	EventShutdown
 )
@@ -48,7 +53,7 @@ func (k EventKind) String() string {
 	}
 	return [...]string{
 		"started", "start failed", "exited", "stopped", "restarting", "given up",
-		"stuck", "output", "panic", "late reply", "dropped", "shutdown",
+		"stuck", "output", "panic", "late reply", "dropped", "hung", "recycled", "shutdown",
 	}[k-EventStarted]
 }
 

@@ -18,7 +18,7 @@ import (
 func logEvent(core zapcore.Core, e Event) {
 	level := zapcore.InfoLevel
 	switch e.Kind {
-	case EventStartFailed, EventExited, EventPanic, EventDropped, EventLateReply:
+	case EventStartFailed, EventExited, EventPanic, EventDropped, EventLateReply, EventHung:
 		level = zapcore.WarnLevel
 	case EventGivenUp, EventStuck:
 		level = zapcore.ErrorLevel
@@ -60,6 +60,8 @@ func eventFields(e Event) []zapcore.Field {
 		fields = append(fields, zap.Int64("count", e.N))
 	case EventLateReply:
 		fields = append(fields, zap.String("method", lines.Clean([]byte(e.Text))), zap.Int64("count", e.N))
+	case EventHung:
+		fields = append(fields, zap.String("stacks", cleanLines(e.Text)))
 	case EventPanic:
 		fields = append(fields, zap.String("method", lines.Clean([]byte(e.Text))))
 		if p, ok := errors.AsType[*PanicError](e.Err); ok {

@@ -67,6 +67,8 @@ func logCases() []struct {
 		},
 		{"panic", child(EventPanic, Event{Err: why, Text: "Method"}), zapcore.WarnLevel, with(map[string]any{"error": "why", "method": "Method"})},
 		{"late reply", child(EventLateReply, Event{N: 4, Text: "Method"}), zapcore.WarnLevel, with(map[string]any{"count": int64(4), "method": "Method"})},
+		{"hung", child(EventHung, Event{Err: why, Text: "goroutine 1"}), zapcore.WarnLevel, with(map[string]any{"error": "why", "stacks": "goroutine 1\n"})},
+		{"recycled", child(EventRecycled, Event{Text: "it is old"}), zapcore.InfoLevel, with(map[string]any{"text": "it is old"})},
 		{"dropped", Event{Kind: EventDropped, Time: at, ProcID: -1, N: 5}, zapcore.WarnLevel, map[string]any{"count": int64(5)}},
 		{"shutdown", Event{Kind: EventShutdown, Time: at, ProcID: -1}, zapcore.InfoLevel, map[string]any{}},
 		{"shutdown with a cause", Event{Kind: EventShutdown, Time: at, ProcID: -1, Err: why}, zapcore.ErrorLevel, failed},
@@ -122,7 +124,7 @@ func TestLogLevelsAreHeeded(t *testing.T) {
 	for _, entry := range logs.All() {
 		require.GreaterOrEqual(t, entry.Level, zapcore.WarnLevel, "level of %q", entry.Message)
 	}
-	require.Equal(t, 8, logs.Len(), "entries from warning on")
+	require.Equal(t, 9, logs.Len(), "entries from warning on")
 	require.Equal(t, 3, strings.Count(out.String(), "\n"), "lines from error on: %s", out.String())
 }
 

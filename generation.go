@@ -23,10 +23,17 @@ type generation struct {
 	started chan struct{} // closed when StartLink has its outcome
 	done    chan struct{} // closed when everything has stopped
 
-	at atomic.Int32 // the phase; changed under mu
+	at       atomic.Int32 // the phase; changed under mu
+	together together
 
-	mu       sync.Mutex
-	err      error // why it ended; nil for an orderly end
+	mu sync.Mutex
+	generationEnd
+}
+
+// generationEnd is guarded by the generation's mutex.
+type generationEnd struct {
+	closing  chan struct{} // closed when the teardown begins
+	err      error         // why it ended; nil for an orderly end
 	left     leftovers
 	unfollow func() bool // stops following StartLink's ctx
 	stopping *task.Task  // runs the teardown
@@ -54,17 +61,30 @@ func (g *generation) phase() phase { return phase(g.at.Load()) }
 
 func (g *generation) enter(p phase) { g.at.Store(int32(p)) }
 
-// await takes the n outcomes of the first starts: all or none. Each start has
-// its own time limit.
-func (g *generation) await(ctx context.Context, first <-chan error, n int) error {
+// start starts the children: all or none. Each start has its own time limit.
+func (g *generation) start(ctx context.Context, children []*slot) error {
+	first := make(chan error, len(children))
+	parallel := g.sup.opts.strategy == OneForOne
 	var failed error
-	for range n {
+	await := func() {
 		if err := <-first; err != nil && failed == nil {
 			failed = err
 			if ctx.Err() == nil {
 				g.stop(err) // the rest need not come up any more
 			}
 		}
+	}
+	launched := 0
+	for _, sl := range children {
+		if !g.launch(sl, first) {
+			break
+		}
+		if launched++; !parallel {
+			await()
+		}
+	}
+	for ; parallel && launched > 0; launched-- {
+		await()
 	}
 	g.mu.Lock()
 	if failed == nil && g.phase() == starting {
@@ -83,6 +103,17 @@ func (g *generation) await(ctx context.Context, first <-chan error, n int) error
 		return because(ErrClosed, reason)
 	}
 	return failed
+}
+
+// launch starts a child unless the end has come.
+func (g *generation) launch(sl *slot, first chan<- error) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.phase() != starting {
+		return false
+	}
+	sl.launch(g.force, first)
+	return true
 }
 
 func (g *generation) reason() error {
@@ -107,25 +138,36 @@ func (g *generation) stop(cause error) {
 	}
 	g.err = cause
 	g.enter(closing)
+	close(g.closing)
 	g.stopping = task.Go(func(context.Context) { g.teardown() })
 }
 
-// teardown stops all children in parallel.
+// teardown stops all children: in parallel, or the last one first.
 func (g *generation) teardown() {
 	g.unfollow()
-	var wg sync.WaitGroup
-	for _, sl := range g.sup.present() {
-		wg.Go(func() {
-			stuck, killed := sl.stop(g.force, ErrClosed)
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			g.left.stuck = append(g.left.stuck, stuck...)
-			if killed != nil {
-				g.left.killed = append(g.left.killed, killed)
-			}
-		})
+	children := g.sup.present()
+	stop := func(sl *slot) {
+		stuck, killed := sl.stop(g.force, ErrClosed)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.left.stuck = append(g.left.stuck, stuck...)
+		g.left.killed = append(g.left.killed, killed...)
 	}
-	wg.Wait()
+	if g.sup.opts.strategy == OneForOne {
+		var wg sync.WaitGroup
+		for _, sl := range children {
+			wg.Go(func() { stop(sl) })
+		}
+		wg.Wait()
+	} else {
+		for _, sl := range slices.Backward(children) {
+			sl.gate.shut(ErrClosed)
+		}
+		for _, sl := range slices.Backward(children) {
+			stop(sl)
+		}
+	}
+	g.together.wait()
 	g.awaitVerdicts()
 	g.inbox.Close()
 	g.mu.Lock()
@@ -170,6 +212,13 @@ func (g *generation) awaitKilled() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.left.stuck = left
+}
+
+// cutOff are the children that had to be killed.
+func (g *generation) cutOff() []*StuckError {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.left.killed)
 }
 
 // unstopped is nil if everything stopped in time. After a time-out it names what

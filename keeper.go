@@ -20,13 +20,13 @@ func (s *slot) launch(force context.Context, first chan<- error) {
 }
 
 func (s *slot) launchLocked(force context.Context, first chan<- error) {
-	if s.leaving.Load() { // Unregister, which had nothing to stop, came first
+	if s.leaving.Load() { // Unregister, which has nothing to stop, came first
 		if first != nil {
 			first <- nil
 		}
 		return
 	}
-	s.err, s.again, s.history = nil, false, restart.History{}
+	s.err, s.again, s.held, s.history = nil, false, nil, restart.History{}
 	s.stopBy = force
 	s.gate.open()
 	s.becomeLocked(StateStarting)
@@ -34,14 +34,27 @@ func (s *slot) launchLocked(force context.Context, first chan<- error) {
 	s.cancel = cancel
 	s.keeper = task.Go(func(context.Context) {
 		defer cancel()
-		s.keep(ctx, first)
+		s.keep(ctx, force, first)
 	})
 }
 
+// lifeEnd is how a life ended.
+type lifeEnd struct {
+	life     *Life
+	err      error
+	first    bool   // nothing was up before it
+	orderly  bool   // the child has chosen to end, without an error
+	recycled string // why it was replaced; empty if it was not
+}
+
 // keep runs one life after the other until one is the last.
-func (s *slot) keep(ctx context.Context, outcome chan<- error) {
+func (s *slot) keep(ctx, force context.Context, outcome chan<- error) {
+	var next *Life // the successor of a life that was recycled, if it is ready already
 	for first := true; ; first = false {
-		life, err := s.start(ctx)
+		life, err := next, error(nil)
+		if next = nil; life == nil {
+			life, err = s.start(ctx)
+		}
 		up := err == nil && s.rise(life)
 		if first && outcome != nil {
 			switch {
@@ -53,14 +66,18 @@ func (s *slot) keep(ctx context.Context, outcome chan<- error) {
 				outcome <- ErrClosed
 			}
 		}
+		end := lifeEnd{life: life, err: err, first: first}
 		switch {
 		case up:
-			err = life.link.Wait()
-			life.end(s.epitaph(err))
+			end, next = s.oversee(ctx, force, life)
+			end.first = first
 		case err == nil: // told to stop while it started
-			err = s.discard(life)
+			end.err = s.discard(life)
 		}
-		if !s.proceed(ctx, life, err, first) {
+		if !s.proceed(ctx, end) {
+			if next != nil {
+				_ = s.discard(next) // it never had a request
+			}
 			return
 		}
 	}
@@ -129,6 +146,7 @@ func (s *slot) rise(life *Life) bool {
 		return false
 	}
 	s.life = life
+	life.watch(s.cfg.watch)
 	s.becomeLocked(StateUp)
 	s.emit(Event{Kind: EventStarted, Incarnation: life.Incarnation(), Pid: pidOf(life.link)})
 	return true
@@ -145,8 +163,89 @@ func (s *slot) discard(life *Life) error {
 	return life.link.Wait()
 }
 
+// oversee returns when a life that is up has ended, with its successor if that
+// is ready already.
+func (s *slot) oversee(ctx, force context.Context, life *Life) (end lifeEnd, next *Life) {
+	end.life = life
+	if !s.cfg.watch.recycle.on() {
+		end.err = life.link.Wait()
+	} else {
+		ended := task.Go(func(context.Context) { end.err = life.link.Wait() })
+		select {
+		case <-ended.Done():
+		case why := <-life.worn:
+			next, end.recycled = s.recycle(ctx, force, life, why, ended.Done())
+			ended.Wait()
+		}
+	}
+	life.unwatch()
+	_, open := life.oldest()
+	end.orderly = orderly(end.err, open)
+	life.end(s.epitaph(end.err))
+	return end, next
+}
+
+// orderly reports whether a life that nobody had told to end did so of its own
+// accord and in order: a process that exits with code 0 and owes no reply has.
+func orderly(err error, open int) bool {
+	exit, ok := err.(*ExitError) //nolint:errorlint // as the built-in kinds return it
+	return err == nil || ok && open == 0 && exit.Pid != 0 && exit.Code == 0 && exit.KilledBy == "" && exit.Err == nil
+}
+
+// recyclePause is how long a life that has to go on, because its successor did
+// not get ready, does so at least.
+const recyclePause = 10 * time.Second
+
+// recycle ends a life between two requests. It returns with an empty reason if
+// the life ends for another one.
+func (s *slot) recycle(ctx, force context.Context, life *Life, why string, ended <-chan struct{}) (next *Life, reason string) {
+	for s.cfg.watch.recycle.Rolling && next == nil {
+		var err error
+		if next, err = s.start(ctx); err == nil {
+			break
+		}
+		s.emit(Event{Kind: EventStartFailed, Incarnation: next.Incarnation(), Err: err})
+		next = nil
+		pause, cancel := context.WithTimeout(ctx, recyclePause)
+		select {
+		case <-pause.Done():
+		case <-ended:
+		}
+		cancel()
+		if ctx.Err() != nil || isClosed(ended) {
+			return nil, ""
+		}
+	}
+	select {
+	case <-life.retire():
+	case <-ended:
+		return next, ""
+	case <-ctx.Done():
+		return next, ""
+	}
+	s.mu.Lock()
+	meant := s.state == StateUp && !s.again
+	s.mu.Unlock()
+	if !meant || isClosed(ended) {
+		return next, ""
+	}
+	limit, cancel := s.stopContext(force)
+	defer cancel()
+	_ = life.link.Stop(limit) // oversee gets the same from Wait
+	return next, why
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // errEndedByItself is why a life ended that nobody asked to end and that had no
-// error. No built-in kind does.
+// error: its Serve returned nil.
 var errEndedByItself = because(ErrClosed, errors.New("the child has ended"))
 
 // epitaph is the verdict of the requests that a life left open.
@@ -156,6 +255,8 @@ func (s *slot) epitaph(err error) error {
 	switch {
 	case s.state == StateStopping:
 		return ErrClosed
+	case s.again && s.held != nil:
+		return s.held.cause
 	case s.again:
 		return ErrRestarted
 	case err == nil:
@@ -167,60 +268,79 @@ func (s *slot) epitaph(err error) error {
 
 // proceed records the end of a life and decides whether another one follows;
 // if so it returns when its time has come.
-func (s *slot) proceed(ctx context.Context, life *Life, err error, first bool) bool {
-	_, unstarted := errors.AsType[*StartError](err) // asks err, whose methods may be user code, so before the lock
-	stuck, _ := errors.AsType[*StuckError](err)
-	why := orErr(err, errEndedByItself)
-	givenUp := why
-	if s.cfg.restart.Type == Permanent {
-		givenUp = because(ErrRestartLimit, why)
-	}
+func (s *slot) proceed(ctx context.Context, end lifeEnd) bool {
+	_, unstarted := errors.AsType[*StartError](end.err) // asks err, whose methods may be user code, so before the lock
+	stuck, _ := errors.AsType[*StuckError](end.err)
+	why := orErr(end.err, errEndedByItself)
+	tooOften := because(ErrRestartLimit, why)
 	s.mu.Lock()
-	s.err = err
-	s.report(life, unstarted, stuck)
-	if s.state == StateStopping {
+	s.err = end.err
+	s.report(end, unstarted, stuck)
+	switch {
+	case s.state == StateStopping:
 		s.becomeLocked(StateIdle)
 		s.mu.Unlock()
 		return false
-	}
-	if s.again { // asked for, so it counts for nothing
+	case s.again: // asked for, so it counts for nothing
 		s.again = false
+		if s.held != nil { // by the strategy, which says when to go on
+			return s.waitUnlock(ctx, s.held.released)
+		}
 		s.becomeLocked(StateStarting)
 		s.mu.Unlock()
 		return true
-	}
-	if first && unstarted { // it never was up: whoever launched it is told
+	case end.recycled != "":
+		s.counts.recycled++
+		s.becomeLocked(StateStarting)
+		s.mu.Unlock()
+		return true
+	case end.first && unstarted: // it never was up: whoever launched it is told
 		s.endLocked(why)
 		s.mu.Unlock()
 		return false
 	}
-	if !life.up.IsZero() { // a start that fails is no quiet time
-		s.history = s.history.Started(life.up)
+	if !end.life.up.IsZero() { // a start that fails is no quiet time
+		s.history = s.history.Started(end.life.up)
 	}
-	wait, again, history := restart.Decide(s.policy(), s.history, time.Now(), rand.Float64())
-	s.history = history
-	if !again {
-		s.endLocked(givenUp)
-		s.emit(Event{Kind: EventGivenUp, Incarnation: life.Incarnation(), Err: givenUp})
-		s.mu.Unlock()
-		return false
+	var d restart.Decision
+	d, s.history = restart.Decide(s.cfg.restart.policy(), s.history, time.Now(), end.orderly, rand.Float64())
+	if d.Again {
+		s.counts.restarts++
+		s.emit(Event{Kind: EventRestarting, Incarnation: end.life.Incarnation(), N: int64(d.Wait)})
+		if s.sup.opts.strategy != OneForOne {
+			s.held = newHold(nil)
+			s.sup.gen.Load().together.fell(fallen{slot: s, due: time.Now().Add(d.Wait), why: why})
+			return s.waitUnlock(ctx, s.held.released)
+		}
+		delay, wake := context.WithTimeout(ctx, d.Wait)
+		defer wake()
+		s.wake = wake
+		return s.waitUnlock(ctx, delay.Done())
 	}
-	s.restarts++
-	s.becomeLocked(StateWaiting)
-	s.emit(Event{Kind: EventRestarting, Incarnation: life.Incarnation(), N: int64(wait)})
-	delay, wake := context.WithTimeout(ctx, wait)
-	s.wake = wake
+	if d.Limit {
+		why = tooOften
+	}
+	s.endLocked(why)
+	s.emit(Event{Kind: EventGivenUp, Incarnation: end.life.Incarnation(), Err: why})
 	s.mu.Unlock()
-	<-delay.Done()
-	wake()
-	return s.resume()
+	if d.Limit && s.cfg.restart.GiveUp == GiveUpSupervisor {
+		s.sup.gen.Load().stop(why)
+	}
+	return false
 }
 
-// resume goes on after a delay, unless that was ended by stop.
-func (s *slot) resume() bool {
+// waitUnlock releases the mutex and waits until the next life may start; false
+// if the slot was told to stop.
+func (s *slot) waitUnlock(ctx context.Context, until <-chan struct{}) bool {
+	s.becomeLocked(StateWaiting)
+	s.mu.Unlock()
+	select {
+	case <-until:
+	case <-ctx.Done():
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wake = nil
+	s.wake, s.held = nil, nil
 	if s.state == StateStopping {
 		s.becomeLocked(StateIdle)
 		return false
@@ -235,27 +355,21 @@ func (s *slot) endLocked(err error) {
 	s.becomeLocked(StateEnded)
 }
 
-func (s *slot) policy() restart.Policy {
-	p := restart.Policy{Max: 5, Within: 10 * time.Second, Min: 100 * time.Millisecond, Cap: 30 * time.Second}
-	if s.cfg.restart.Type == Temporary {
-		p.Type = restart.Temporary
-	}
-	return p
-}
-
-// report tells the events how a life ended, which s.err says; the mutex is held.
-func (s *slot) report(life *Life, unstarted bool, stuck *StuckError) {
-	e := Event{Kind: EventExited, Incarnation: life.Incarnation(), Pid: pidOf(life.link), Err: s.err}
+// report tells the events how a life ended; the mutex is held.
+func (s *slot) report(end lifeEnd, unstarted bool, stuck *StuckError) {
+	e := Event{Kind: EventExited, Incarnation: end.life.Incarnation(), Pid: pidOf(end.life.link), Err: end.err}
 	switch {
 	case unstarted:
 		e.Kind = EventStartFailed
-	case s.life != life && stuck == nil:
+	case s.life != end.life && stuck == nil:
 		return // it never was up, and nobody was told that it was
 	case stuck != nil:
 		e.Kind = EventStuck
-		s.abandoned.add(stuck, goneWhen(life.link))
+		s.abandoned.add(stuck, goneWhen(end.life.link))
 	case s.state == StateStopping || s.again:
 		e.Kind = EventStopped
+	case end.recycled != "":
+		e.Kind, e.Text = EventRecycled, end.recycled
 	}
 	s.emit(e)
 }

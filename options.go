@@ -1,10 +1,10 @@
 package supervisor
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"os"
 	"slices"
 	"syscall"
@@ -12,6 +12,8 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/workerlink/supervisor/internal/proc"
 )
 
 // ChildType is the kind of a child.
@@ -51,6 +53,7 @@ type options struct {
 	events     func(Event)
 	defaults   []ChildOption
 	inboxLimit int
+	strategy   Strategy
 }
 
 // WithLogger logs every event to l. Without a logger the library is silent.
@@ -100,67 +103,6 @@ type ChildOption interface{ applyChild(*childConfig) }
 type childOptionFunc func(*childConfig)
 
 func (f childOptionFunc) applyChild(c *childConfig) { f(c) }
-
-// RestartType says after which ends a child is started again.
-type RestartType int
-
-const (
-	// Permanent children are started again after every end that was not asked for.
-	Permanent RestartType = iota
-	// Temporary children are never started again by themselves.
-	Temporary
-)
-
-// Restart is the restart policy of a child: five restarts within ten seconds,
-// the first at once, further ones after a growing delay. Over that the child is
-// given up and its requests get [ErrRestartLimit]; [Supervisor.Restart] brings it
-// back.
-type Restart struct {
-	Type RestartType // default Permanent
-}
-
-func (r Restart) applyChild(c *childConfig) { c.restart = r }
-
-// Stop bounds the steps of an orderly end. Negative durations skip their step.
-type Stop struct {
-	// Grace is how long accepted requests may still be executed, and Close
-	// run, after the stop message. Default 5 s.
-	Grace time.Duration
-	// TermGrace comes after it: handlers' contexts are cancelled and a process
-	// group gets SIGTERM. At its end the group gets SIGKILL; a goroutine child
-	// is abandoned and reported as [*StuckError]. Default 2 s.
-	TermGrace time.Duration
-}
-
-func (s Stop) applyChild(c *childConfig) { c.stop = s }
-
-const (
-	defaultGrace     = 5 * time.Second
-	defaultTermGrace = 2 * time.Second
-)
-
-func (s Stop) grace() time.Duration     { return orDefault(s.Grace, defaultGrace) }
-func (s Stop) termGrace() time.Duration { return orDefault(s.TermGrace, defaultTermGrace) }
-
-// total is how long an orderly end may take.
-func (s Stop) total() time.Duration {
-	if sum := s.grace() + s.termGrace(); sum >= 0 {
-		return sum
-	}
-	return math.MaxInt64
-}
-
-// orDefault gives zero its default; a negative duration means none.
-func orDefault(d, def time.Duration) time.Duration {
-	switch {
-	case d == 0:
-		return def
-	case d < 0:
-		return 0
-	default:
-		return d
-	}
-}
 
 // Proc says which program a process child runs, and how. Process children only.
 type Proc struct {
@@ -227,23 +169,25 @@ func WithType(t ChildType) ChildOption {
 // WithConcurrency lets up to n handlers of the child run at once. The default
 // is one at a time, in the order of the sends.
 func WithConcurrency(n int) ChildOption {
-	return childOptionFunc(func(c *childConfig) { c.concurrency = n })
+	return childOptionFunc(func(c *childConfig) { c.handlers.concurrency = n })
 }
 
 // WithCopy makes a goroutine child receive and return copies, as a process does.
 func WithCopy() ChildOption {
-	return childOptionFunc(func(c *childConfig) { c.copy = true })
+	return childOptionFunc(func(c *childConfig) { c.handlers.copy = true })
 }
 
 // WithTimings fills Queued and Ran of each reply.
 func WithTimings() ChildOption {
-	return childOptionFunc(func(c *childConfig) { c.timings = true })
+	return childOptionFunc(func(c *childConfig) { c.handlers.timings = true })
 }
 
 // WithStartTimeout bounds every start of the child, factory included; default 10 s.
 func WithStartTimeout(d time.Duration) ChildOption {
 	return childOptionFunc(func(c *childConfig) { c.startTimeout = d })
 }
+
+const defaultStartTimeout = 10 * time.Second
 
 // childConfig is the sum of a child's options.
 type childConfig struct {
@@ -252,12 +196,19 @@ type childConfig struct {
 	outside      bool // a Child made elsewhere: only what the supervisor itself does applies
 	restart      Restart
 	stop         Stop
+	watch        watchConfig
 	limits       Limits
 	proc         *Proc
-	concurrency  int
-	copy         bool
-	timings      bool
+	share        *Share
+	handlers     handlerConfig
 	startTimeout time.Duration
+}
+
+// handlerConfig says how the requests of a built-in kind are executed.
+type handlerConfig struct {
+	concurrency int
+	copy        bool
+	timings     bool
 }
 
 // newChildConfig applies defaults and options for a child of a supervisor of
@@ -289,10 +240,14 @@ func (c *childConfig) dropUnfit() {
 		c.limits.Frame, c.limits.Line, c.limits.Tail = 0, 0, 0
 	}
 	if c.kind != Goroutine || c.outside {
-		c.copy = false
+		c.handlers.copy = false
+	}
+	if c.kind != Process || c.outside {
+		c.share, c.watch.recycle.MaxMemory = nil, 0
 	}
 	if c.outside {
-		c.concurrency, c.timings = 0, false
+		c.handlers.concurrency, c.handlers.timings = 0, false
+		c.restart.OnPanic, c.watch.liveness = KeepObject, Liveness{}
 	}
 }
 
@@ -311,21 +266,32 @@ func (c *childConfig) check() error {
 		return unfit("Proc")
 	case (c.limits.Frame != 0 || c.limits.Line != 0 || c.limits.Tail != 0) && (c.kind != Process || c.outside):
 		return unfit("Limits.Frame, Line or Tail")
-	case c.copy && (c.kind != Goroutine || c.outside):
+	case c.handlers.copy && (c.kind != Goroutine || c.outside):
 		return unfit("WithCopy")
-	case (c.concurrency != 0 || c.timings) && c.outside:
+	case (c.handlers.concurrency != 0 || c.handlers.timings) && c.outside:
 		return unfit("WithConcurrency or WithTimings")
-	case c.restart.Type != Permanent && c.restart.Type != Temporary:
-		return fmt.Errorf("%w: unknown restart type %d", ErrBadArgs, c.restart.Type)
-	case c.concurrency < 0 || c.startTimeout < 0:
+	case c.watch.liveness.Every > 0 && c.outside:
+		return unfit("Liveness")
+	case c.watch.recycle.MaxMemory > 0 && (c.kind != Process || c.outside):
+		return unfit("Recycle.MaxMemory")
+	case c.watch.recycle.MaxMemory > 0 && !proc.Measurable:
+		return fmt.Errorf("%w: Recycle.MaxMemory on this system", ErrUnsupported)
+	case c.share != nil && (c.kind != Process || c.outside):
+		return unfit("Share")
+	case c.restart.OnPanic != KeepObject && c.outside:
+		return unfit("Restart.OnPanic")
+	case c.handlers.concurrency < 0 || c.startTimeout < 0:
 		return fmt.Errorf("%w: negative concurrency or start timeout", ErrBadArgs)
 	case c.limits.Queue < 0 || c.limits.QueueBytes < 0 || c.limits.Frame < 0 || c.limits.Line < 0 || c.limits.Tail < 0:
 		return fmt.Errorf("%w: negative limit", ErrBadArgs)
 	}
-	c.limits = c.limits.withDefaults()
-	if c.concurrency == 0 {
-		c.concurrency = 1
+	if err := errors.Join(c.restart.check(), c.watch.check(), c.share.check()); err != nil {
+		return err
 	}
-	c.startTimeout = orDefault(c.startTimeout, 10*time.Second)
+	c.limits = c.limits.withDefaults()
+	if c.handlers.concurrency == 0 {
+		c.handlers.concurrency = 1
+	}
+	c.startTimeout = orDefault(c.startTimeout, defaultStartTimeout)
 	return nil
 }

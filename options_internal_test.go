@@ -16,9 +16,9 @@ func TestChildDefaults(t *testing.T) {
 	c, err := newChildConfig(Goroutine, false, nil, nil)
 	require.NoError(t, err, "no options")
 	require.Equal(t, childConfig{
-		kind:        Goroutine,
-		limits:      Limits{Queue: 1024, QueueBytes: 64 << 20, Frame: 512 << 20, Line: 64 << 10, Tail: 16 << 10},
-		concurrency: 1, startTimeout: 10 * time.Second,
+		kind:     Goroutine,
+		limits:   Limits{Queue: 1024, QueueBytes: 64 << 20, Frame: 512 << 20, Line: 64 << 10, Tail: 16 << 10},
+		handlers: handlerConfig{concurrency: 1}, startTimeout: 10 * time.Second,
 	}, c, "what no option gives")
 	require.Equal(t, []time.Duration{5 * time.Second, 2 * time.Second}, []time.Duration{c.stop.grace(), c.stop.termGrace()},
 		"Grace and TermGrace")
@@ -50,7 +50,7 @@ func TestChildOptionsApply(t *testing.T) {
 		{
 			name: "options come after defaults", defaults: []ChildOption{WithName("a"), WithConcurrency(3)}, opts: []ChildOption{WithName("b")},
 			want: func(t *testing.T, c childConfig) {
-				require.Equal(t, []any{"b", 3}, []any{c.name, c.concurrency}, "name and concurrency")
+				require.Equal(t, []any{"b", 3}, []any{c.name, c.handlers.concurrency}, "name and concurrency")
 			},
 		},
 		{
@@ -75,13 +75,13 @@ func TestChildOptionsApply(t *testing.T) {
 		},
 		{
 			name: "defaults for goroutines are left out for a process", kind: Process, defaults: []ChildOption{WithCopy()},
-			want: func(t *testing.T, c childConfig) { require.False(t, c.copy, "WithCopy") },
+			want: func(t *testing.T, c childConfig) { require.False(t, c.handlers.copy, "WithCopy") },
 		},
 		{
 			name: "defaults for both are left out for an outside child", outside: true,
 			defaults: []ChildOption{Proc{}, WithCopy(), WithTimings(), WithConcurrency(4), WithName("n"), Limits{Queue: 2, Frame: 1}},
 			want: func(t *testing.T, c childConfig) {
-				require.Equal(t, []any{false, false, 1, "n"}, []any{c.copy, c.timings, c.concurrency, c.name}, "copy, timings, concurrency, name")
+				require.Equal(t, []any{false, false, 1, "n"}, []any{c.handlers.copy, c.handlers.timings, c.handlers.concurrency, c.name}, "copy, timings, concurrency, name")
 				require.Nil(t, c.proc, "Proc")
 				require.Equal(t, Limits{Queue: 2}.withDefaults(), c.limits, "limits")
 			},

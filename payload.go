@@ -24,6 +24,13 @@ type SendPayload struct {
 	// [ErrTimeout]. Zero means none, negative an error.
 	Timeout time.Duration
 
+	// KillAfter limits the run of the handler, from its start: past it the child
+	// has hung, and its life is ended with the stacks of what it was doing. The
+	// request's verdict is then an [ErrTimeout] that wraps how the life ended.
+	// Time in which the host stood still does not count. Zero means none, negative
+	// an error. For children of the built-in kinds.
+	KillAfter time.Duration
+
 	// Into is lent to receive a []byte result: if it has the room, the reply's
 	// Data is a slice of it. It is the caller's again with the verdict.
 	Into []byte

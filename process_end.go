@@ -1,7 +1,9 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/workerlink/supervisor/internal/task"
@@ -54,6 +56,10 @@ func (l *processLink) conclude() {
 			unsent = append(unsent, r)
 		}
 	})
+	l.mu.Lock()
+	unsent = append(unsent, l.last.refused...)
+	l.last.refused = nil
+	l.mu.Unlock()
 	for _, r := range unsent {
 		l.life.reply(r, verdict{err: verdictErr, unexecuted: true})
 	}
@@ -64,10 +70,12 @@ func (l *processLink) exitError() *ExitError {
 	tail, trace := l.output.text()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	trace = cmp.Or(l.last.stacks, trace)
 	e := &ExitError{
 		Pid: l.process.Pid(), Code: -1, Signal: l.status.Signal, KilledBy: l.killedBy,
 		Uptime: l.uptime, Tail: tail, Trace: trace, Err: l.fault,
 	}
+	e.OOM = l.status.OOM || strings.HasPrefix(firstLine(trace), "fatal error: ") && strings.Contains(firstLine(trace), "out of memory")
 	if l.status.Known && l.status.Signal == 0 {
 		e.Code = l.status.Code
 	}

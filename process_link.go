@@ -49,6 +49,7 @@ type linkState struct {
 	uptime   time.Duration
 	replies  *task.Task // reads the replies; nil before serve
 	err      error      // the life's end, once done
+	last     lastWords
 }
 
 const (
@@ -209,7 +210,7 @@ func isEOF(err error) bool {
 // handle takes one frame. Its error is a protocol offence.
 func (l *processLink) handle(h wire.Header, body []byte) error {
 	if h.Kind != wire.KindReply {
-		return fmt.Errorf("%w: unexpected %v frame", ErrProtocol, h.Kind)
+		return l.handleOther(h, body)
 	}
 	r := l.take(h.Request)
 	if r == nil {
@@ -218,6 +219,9 @@ func (l *processLink) handle(h wire.Header, body []byte) error {
 	prefix, rest, err := wire.ParseReplyPrefix(h.Flags, body)
 	if err != nil {
 		return err
+	}
+	if prefix.Refused && l.refusedByEnd(r) {
+		return nil
 	}
 	v := verdict{unexecuted: prefix.Refused, queued: prefix.Queued, ran: prefix.Ran}
 	if prefix.Error {

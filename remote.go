@@ -24,10 +24,7 @@ const (
 
 // toNode is err as data. It may run user code: Error methods and codecs.
 func toNode(err error) wire.ErrorNode {
-	switch e := err.(type) { //nolint:errorlint // the outermost error decides, not one that it wraps
-	case *PanicError:
-		return wire.ErrorNode{Text: e.Value, Type: nodePanic, Stack: e.Stack, Kids: new(errorWalk).kids(e.causes, 0)}
-	case *libraryError:
+	if e, ok := err.(*libraryError); ok { //nolint:errorlint // the outermost error decides, not one that it wraps
 		name, _ := knownErrors.sentinel(e.is)
 		return wire.ErrorNode{Text: e.text, Type: nodeLibrary, Name: name}
 	}
@@ -47,7 +44,13 @@ type errorWalk struct{ seen int }
 // node reports whether anything in err's chain is registered: only such
 // branches are kept below the outermost error.
 func (w *errorWalk) node(err error, depth int) (wire.ErrorNode, bool) {
+	if fatal, ok := err.(*fatalError); ok { //nolint:errorlint // only its outside is ours
+		return w.node(fatal.error, depth)
+	}
 	w.seen++
+	if p, ok := err.(*PanicError); ok { //nolint:errorlint // this one, not one that it wraps
+		return wire.ErrorNode{Text: p.Value, Type: nodePanic, Stack: p.Stack, Kids: w.kids(p.causes, depth)}, true
+	}
 	t := reflect.TypeOf(err)
 	node := wire.ErrorNode{Text: errorText(err), Type: wire.TypeText(t)}
 	if name, ok := knownErrors.sentinel(err); ok {
@@ -181,6 +184,8 @@ func rebuilt(n wire.ErrorNode) error {
 	et, sentinel := knownErrors.byWireName(n.Name)
 	kids := fromNodes(n.Kids)
 	switch {
+	case n.Type == nodePanic: // that another one wraps, such as what Serve ended with
+		return &PanicError{Value: n.Text, Stack: n.Stack, causes: kids}
 	case n.Name == "":
 	case n.Data != nil && et != nil:
 		e, err := et.decode(n.Data)

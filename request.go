@@ -19,11 +19,18 @@ type Request struct {
 	method   int            // number in the method table; -1 if the object dispatches by name
 	kwargs   map[string]any // not yet filled in; only for objects that live in another binary
 	deadline time.Time      // of the whole request; zero: none
-	accepted time.Time      // by the runner; only with WithTimings
-	into     []byte         // lent for a raw reply
-	scope    scope
-	coded    coded // process children only
-	call     *call // the host's side of it; nil in a worker
+	notice
+	into  []byte // lent for a raw reply
+	scope scope
+	coded coded // process children only
+	call  *call // the host's side of it; nil in a worker
+}
+
+// notice is what is noticed of a request on the way.
+type notice struct {
+	timed    bool      // the reply shall have its times
+	watched  bool      // its host wants to know when the handler begins
+	accepted time.Time // by the runner; only if timed
 }
 
 // coded is what a request is to a process child's two sides.
@@ -58,6 +65,7 @@ type verdict struct {
 	unexecuted  bool  // surely not executed
 	more        bool  // the runner goes on to the next request at once
 	failed      bool  // err is the handler's, not one of taking its reply
+	fatal       bool  // err ends the life
 	queued, ran time.Duration
 }
 
@@ -65,6 +73,10 @@ type verdict struct {
 // in the host, the connection in a worker. It never blocks on user code.
 type replier interface {
 	reply(r *Request, v verdict) bool
+	// begun says that the handler of a watched request begins.
+	begun(r *Request)
+	// fail ends the life because err says so; unstarted is what it owes.
+	fail(err error, unstarted []*Request)
 }
 
 // Context returns the request's own context: it carries [Self] and the

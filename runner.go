@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -16,12 +17,12 @@ import (
 // limit at once, each on one of its goroutines, which are started on demand.
 // Goroutine children and worker processes have the same one.
 type runner struct {
-	object  *dispatch.Bound
-	methods *methods
-	handler handler // nil if the object does not dispatch by itself
-	sink    replier
-	limit   int
-	timings bool
+	object     *dispatch.Bound
+	methods    *methods
+	handler    handler // nil if the object does not dispatch by itself
+	sink       replier
+	limit      int
+	endOnPanic bool
 
 	mu      sync.Mutex
 	queue   requestQueue
@@ -60,9 +61,9 @@ type lane struct {
 	current *Request // guarded by the runner's mutex
 }
 
-func newRunner(m *methods, object any, sink replier, limit int, timings bool) *runner {
+func newRunner(m *methods, object any, sink replier, limit int, endOnPanic bool) *runner {
 	r := &runner{
-		object: m.table.Bind(object), methods: m, sink: sink, limit: limit, timings: timings,
+		object: m.table.Bind(object), methods: m, sink: sink, limit: limit, endOnPanic: endOnPanic,
 		drained: make(chan struct{}),
 	}
 	r.handler, _ = object.(handler)
@@ -72,7 +73,7 @@ func newRunner(m *methods, object any, sink replier, limit int, timings bool) *r
 
 // submit queues a request; false if the runner takes no more.
 func (r *runner) submit(req *Request) bool {
-	if r.timings {
+	if req.timed {
 		req.accepted = time.Now()
 	}
 	r.mu.Lock()
@@ -167,12 +168,24 @@ func (r *runner) execute(req *Request, more bool) {
 		p := recover()
 		e := panicked(p, p == nil)
 		e.causes = nil
-		r.sink.reply(req, verdict{err: e, more: more})
+		r.finish(req, verdict{err: e, more: more, fatal: r.endOnPanic})
 	}()
 	v := r.attempt(req)
 	v.more = more
-	r.sink.reply(req, v)
+	r.finish(req, v)
 	replied = true
+}
+
+// finish delivers a verdict; after a fatal one no further request begins.
+func (r *runner) finish(req *Request, v verdict) {
+	if !v.fatal {
+		r.sink.reply(req, v)
+		return
+	}
+	unstarted := r.withdraw()
+	v.more = false
+	r.sink.reply(req, v)
+	r.sink.fail(v.err, unstarted)
 }
 
 // attempt runs the handler; a panic is its error.
@@ -180,23 +193,29 @@ func (r *runner) attempt(req *Request) (v verdict) {
 	if err := req.decode(); err != nil {
 		return verdict{err: library(err), unexecuted: true}
 	}
+	if req.watched {
+		r.sink.begun(req)
+	}
 	var start time.Time
-	if r.timings {
+	if req.timed {
 		start = time.Now()
 		v.queued = start.Sub(req.accepted)
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			v.err = panicked(p, false)
+			v.err, v.fatal = panicked(p, false), r.endOnPanic
 		}
 		if v.err != nil {
 			v.value = nil
 		}
-		if r.timings {
+		if req.timed {
 			v.ran = time.Since(start)
 		}
 	}()
 	v.value, v.err = r.invoke(req)
+	if v.err != nil {
+		_, v.fatal = errors.AsType[*fatalError](v.err)
+	}
 	return v
 }
 
@@ -239,13 +258,21 @@ func (r *runner) close() {
 	r.idle.Broadcast()
 }
 
-// abort takes back what is queued and ends the contexts of what runs.
-func (r *runner) abort(cause error) (unstarted []*Request) {
+// withdraw takes no further requests and takes back what is queued.
+func (r *runner) withdraw() (unstarted []*Request) {
 	r.close()
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	for r.queue.len() > 0 {
 		unstarted = append(unstarted, r.queue.pop())
 	}
+	return unstarted
+}
+
+// abort takes back what is queued and ends the contexts of what runs.
+func (r *runner) abort(cause error) (unstarted []*Request) {
+	unstarted = r.withdraw()
+	r.mu.Lock()
 	var running []*Request
 	for _, l := range r.lanes {
 		if l.current != nil {
@@ -269,4 +296,16 @@ func (r *runner) busy() (method, goroutine string) {
 		}
 	}
 	return "", ""
+}
+
+// working returns the goroutines of all requests that are running.
+func (r *runner) working() (goroutines []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.lanes {
+		if l.current != nil {
+			goroutines = append(goroutines, l.id)
+		}
+	}
+	return goroutines
 }

@@ -60,6 +60,7 @@ type slot struct {
 	child Child
 	gate  *gate
 	late  atomic.Int64 // replies that came after the verdict
+	past  history
 
 	leaving   atomic.Bool // Unregister has begun: no further requests
 	abandoned abandoned
@@ -70,17 +71,24 @@ type slot struct {
 
 // slotState is guarded by the slot's mutex.
 type slotState struct {
-	state    State
-	life     *Life // while up or stopping; the last one otherwise
-	err      error // why it has ended, or why the last life ended
-	again    bool  // Restart wants a new life whatever the policy says
-	restarts int
-	history  restart.History
-	keeper   *task.Task         // runs the lives; nil before the first
-	cancel   context.CancelFunc // ends the start or the delay that is under way
-	wake     context.CancelFunc // ends the delay only; nil unless waiting
-	stopBy   context.Context    // its end makes the stop of a life that is just starting a kill
-	changed  chan struct{}      // closed at the next change of state
+	state   State
+	life    *Life // while up or stopping; the last one otherwise
+	err     error // why it has ended, or why the last life ended
+	again   bool  // Restart wants a new life whatever the policy says
+	counts  lifeCounts
+	history restart.History
+	keeper  *task.Task         // runs the lives; nil before the first
+	cancel  context.CancelFunc // ends the start or the delay that is under way
+	wake    context.CancelFunc // ends the delay only; nil unless waiting for it
+	held    *hold              // the strategy has a part in when the next life comes; or nil
+	stopBy  context.Context    // its end makes the stop of a life that is just starting a kill
+	changed chan struct{}      // closed at the next change of state
+}
+
+// lifeCounts are over all lives of a child.
+type lifeCounts struct {
+	restarts int // by the policy
+	recycled int
 }
 
 func newSlot(sup *Supervisor, cfg childConfig) *slot {
@@ -98,6 +106,7 @@ func (s *slot) becomeLocked(state State) {
 
 func (s *slot) emit(e Event) {
 	e.ProcID, e.Name = s.id, s.cfg.name
+	s.past.addEvent(e)
 	s.sup.events.emit(e)
 }
 
@@ -127,9 +136,9 @@ func (s *slot) stopContext(ctx context.Context) (context.Context, context.Cancel
 
 // stop ends the child for good: no further life, requests get cause. It
 // returns when the keeper has ended: with the lives that could not be ended and
-// are still there, and with killed if the last one was cut off in its work
-// because ctx ended first.
-func (s *slot) stop(ctx context.Context, cause error) (stuck []*StuckError, killed *StuckError) {
+// are still there, and with what was cut off in its work because ctx ended
+// first: the last life, or those below a branch.
+func (s *slot) stop(ctx context.Context, cause error) (stuck, killed []*StuckError) {
 	s.gate.shut(cause)
 	s.mu.Lock()
 	keeper := s.keeper
@@ -159,12 +168,15 @@ func (s *slot) stop(ctx context.Context, cause error) (stuck []*StuckError, kill
 	return s.abandoned.left(), killed
 }
 
-// endLife stops a life; it returns an error if that was cut off in its work.
-func (s *slot) endLife(ctx context.Context, life *Life) (killed *StuckError) {
+// endLife stops a life, and returns what was cut off in its work by that.
+func (s *slot) endLife(ctx context.Context, life *Life) (killed []*StuckError) {
 	method, open := life.oldest()
 	limit, cancel := s.stopContext(ctx)
 	defer cancel()
 	err := life.link.Stop(limit) // the keeper gets the same from Wait
+	if b, ok := life.link.(*branchLink); ok {
+		return b.gen.cutOff()
+	}
 	if _, stuck := errors.AsType[*StuckError](err); stuck || ctx.Err() == nil {
 		return nil
 	}
@@ -175,7 +187,7 @@ func (s *slot) endLife(ctx context.Context, life *Life) (killed *StuckError) {
 	if !cut {
 		return nil
 	}
-	return &StuckError{ProcID: s.id, Name: s.cfg.name, Incarnation: life.Incarnation(), Method: method, Killed: true}
+	return []*StuckError{{ProcID: s.id, Name: s.cfg.name, Incarnation: life.Incarnation(), Method: method, Killed: true}}
 }
 
 // cutter is a link that knows whether Stop had to cut it off in its work, and
@@ -201,7 +213,9 @@ func (s *slot) restart(ctx, force context.Context) error {
 		s.launchLocked(force, nil)
 		s.mu.Unlock()
 	case StateWaiting:
-		s.wake()
+		if s.wake != nil {
+			s.wake()
+		}
 		s.mu.Unlock()
 	case StateStarting:
 		s.mu.Unlock()

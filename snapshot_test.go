@@ -50,7 +50,9 @@ func TestSnapshotOfARunningTree(t *testing.T) {
 		require.Len(t, s.Children, 2, "children")
 		one := s.Children[0]
 		require.NotZero(t, one.Incarnation, "incarnation")
-		one.Incarnation = 0
+		require.Equal(t, []supervisor.EventSnapshot{{Time: up, Kind: "started", Incarnation: one.Incarnation}}, one.Events, "its events")
+		require.Equal(t, 1, one.Timing.Samples, "timed requests of the first")
+		one.Incarnation, one.Events, one.Timing = 0, nil, supervisor.Timing{}
 		require.Equal(t, supervisor.ChildSnapshot{
 			ProcID: 0, Name: "teller", Kind: "goroutine", State: supervisor.StateUp, Since: up, Object: map[string]int{"told": 1},
 		}, one, "the first child")
@@ -122,5 +124,87 @@ func TestHealthy(t *testing.T) {
 		err = sup.Healthy()
 		require.ErrorIs(t, err, errDied, "Healthy after the end of a Temporary child")
 		require.ErrorContains(t, err, "patient", "the name of the child")
+	})
+}
+
+func TestSnapshotOfTheOldestRequest(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		sup, d := withDesk(t)
+		oldest := func() *supervisor.OldestRequest { synctest.Wait(); return sup.Snapshot().Children[0].Timing.Oldest }
+		require.Nil(t, oldest(), "the oldest request while none is open")
+		send(t, sup, named("a", 0, "Work", "a"), named("b", 0, "Deaf", "b"))
+		require.Equal(t, &supervisor.OldestRequest{Method: "Work"}, oldest(), "as it is first seen")
+		<-time.After(3 * time.Second)
+		require.Equal(t, &supervisor.OldestRequest{Method: "Work", Age: 3 * time.Second}, oldest(), "later")
+		d.end("a", deskEnd{})
+		require.Equal(t, &supervisor.OldestRequest{Method: "Deaf"}, oldest(), "the next one, as it is first seen")
+		d.end("b", deskEnd{})
+		require.Nil(t, oldest(), "once all are answered")
+	})
+}
+
+func TestSnapshotOfTimings(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		sup, _ := withCloser(t, newCloser(), supervisor.WithTimings())
+		timing := func() supervisor.Timing { synctest.Wait(); return sup.Snapshot().Children[0].Timing }
+		require.Equal(t, supervisor.Timing{}, timing(), "before the first request")
+		for range 11 { // each takes a second, so the last one waits for ten
+			send(t, sup, supervisor.NewSendPayload(0, "Nap"))
+		}
+		<-time.After(time.Minute)
+		got := timing()
+		require.Equal(t, 11, got.Samples, "samples")
+		second := supervisor.Percentiles{P50: time.Second, P90: time.Second, P99: time.Second}
+		require.Equal(t, second, got.Run, "times of the handlers")
+		require.Equal(t, supervisor.Percentiles{P50: 5 * time.Second, P90: 9 * time.Second, P99: 9 * time.Second}, got.Wait, "times in the queue")
+		for range 300 { // none of them waits
+			_, err := supervisor.Call[int](t.Context(), sup, 0, "Nap")
+			require.NoError(t, err, "Nap")
+		}
+		require.Equal(t, supervisor.Timing{Samples: 256, Run: second}, timing(), "timings of the last requests")
+	})
+}
+
+// Without the option one request of 64 is timed.
+func TestSnapshotOfSamples(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		sup, _ := withCloser(t, newCloser())
+		for n := range 130 {
+			got, err := sup.Do(t.Context(), supervisor.NewSendPayload(0, "Nap"))
+			require.NoError(t, err, "Nap")
+			require.Zero(t, got.Queued+got.Ran, "times in a reply that did not ask for them")
+			timing := sup.Snapshot().Children[0].Timing
+			require.Equal(t, 1+n/64, timing.Samples, "samples after %d requests", n+1)
+			require.Equal(t, time.Second, timing.Run.P99, "time of the handlers")
+		}
+	})
+}
+
+func TestSnapshotOfEvents(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		o := &scripted{}
+		sup, seen := withScripted(t, o, supervisor.Restart{Max: 100})
+		requireDelays(t, sup, o, 0, 100*time.Millisecond, 200*time.Millisecond, 400*time.Millisecond)
+		p := named("late", 0, "Anything")
+		p.Timeout = time.Second
+		send(t, sup, p)
+		<-time.After(time.Minute)
+		l := o.last()
+		require.False(t, l.life.Reply(l.requests[0], 1, nil), "Reply after the Timeout")
+		require.Len(t, seen.of(supervisor.EventLateReply), 1, "late replies")
+
+		var got []string
+		var last time.Time
+		for _, e := range sup.Snapshot().Children[0].Events {
+			got = append(got, e.Kind)
+			require.NotZero(t, e.Incarnation, "life of %q", e.Kind)
+			require.False(t, e.Time.Before(last), "the time of %q is before that of the one above", e.Kind)
+			last = e.Time
+			if e.Kind == "exited" {
+				require.Equal(t, errDied.Error(), e.Text, "text of %q", e.Kind)
+			}
+		}
+		require.Equal(t, []string{"restarting", "started", "exited", "restarting", "started", "exited", "restarting", "started"}, got,
+			"the last eight events, without the late reply")
 	})
 }

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -54,6 +53,8 @@ func New(kind ChildType, opts ...Option) (*Supervisor, error) {
 		return nil, fmt.Errorf("%w: unknown %v", ErrBadArgs, kind)
 	case o.inboxLimit <= 0:
 		return nil, fmt.Errorf("%w: inbox limit %d", ErrBadArgs, o.inboxLimit)
+	case o.strategy < OneForOne || o.strategy > RestForOne:
+		return nil, fmt.Errorf("%w: unknown strategy %d", ErrBadArgs, o.strategy)
 	}
 	for _, d := range o.defaults {
 		if d == nil {
@@ -74,6 +75,7 @@ func (s *Supervisor) newGeneration() *generation {
 		done:    make(chan struct{}),
 	}
 	g.force, g.kill = context.WithCancel(context.Background())
+	g.together.gen, g.closing = g, make(chan struct{})
 	return g
 }
 
@@ -104,6 +106,7 @@ func (s *Supervisor) RegisterChild(ctx context.Context, c Child, opts ...ChildOp
 	if err != nil {
 		return -1, &whereError{"register", err}
 	}
+	cfg.forBranch(c)
 	return s.add(ctx, cfg, func(*slot) (Child, error) { return c, nil })
 }
 
@@ -197,7 +200,8 @@ func (s *Supervisor) children() []*slot {
 	return slices.DeleteFunc(s.present(), func(sl *slot) bool { return sl.leaving.Load() })
 }
 
-// StartLink starts every child, in parallel, and returns when all are ready;
+// StartLink starts every child, in parallel unless [WithStrategy] says otherwise,
+// and returns when all are ready;
 // if one fails none is left and the error is its [*StartError]. ctx is the
 // children's life: when it ends everything stops in order and Err is its cause.
 // While running it does nothing; after Shutdown it begins a new generation with
@@ -234,14 +238,10 @@ func (s *Supervisor) StartLink(ctx context.Context) error {
 	}
 	g.enter(starting)
 	children := s.children()
-	first := make(chan error, len(children))
-	for _, sl := range children {
-		sl.launch(g.force, first)
-	}
 	g.unfollow = context.AfterFunc(ctx, func() { g.stop(context.Cause(ctx)) })
 	g.mu.Unlock()
 	s.mu.Unlock()
-	return g.await(ctx, first, len(children))
+	return g.start(ctx, children)
 }
 
 // Shutdown stops every child: what was accepted is still executed and answered
@@ -355,8 +355,8 @@ func (s *Supervisor) Unregister(ctx context.Context, id int) error {
 	switch {
 	case len(stuck) > 0:
 		return stuck[0]
-	case killed != nil:
-		return because(ErrTimeout, killed)
+	case len(killed) > 0:
+		return because(ErrTimeout, killed[0])
 	default:
 		return nil
 	}
@@ -373,21 +373,4 @@ func (s *Supervisor) current() (*generation, error) {
 	default:
 		return nil, because(ErrClosed, g.reason())
 	}
-}
-
-// Healthy returns nil if every child is started and is up or coming back;
-// otherwise what is wrong with which.
-func (s *Supervisor) Healthy() error {
-	if _, err := s.current(); err != nil {
-		return err
-	}
-	var errs []error
-	for _, sl := range s.children() {
-		sl.mu.Lock()
-		if sl.state == StateEnded || sl.state == StateIdle {
-			errs = append(errs, &whereError{fmt.Sprintf("child %d%s has ended", sl.id, quoted(sl.cfg.name)), orErr(sl.err, ErrClosed)})
-		}
-		sl.mu.Unlock()
-	}
-	return errors.Join(errs...)
 }

@@ -83,19 +83,20 @@ type worker struct {
 	self    *self
 	finish  chan int // the exit status; the first one counts
 	end     sync.Once
-	refuses sync.Mutex // held while requests are refused that SIGTERM has taken back, which only queues: the exit waits for it
+	refuses sync.Mutex // held while requests are refused that were queued, which only queues: the exit waits for it
 	workerState
 }
 
 // workerState is what the goroutines of a worker share.
 type workerState struct {
 	mu      sync.Mutex
-	methods *methods // set, with the next two, once the object is made
-	object  any
-	runner  *runner
+	methods *methods // set, with the next one, once the object is made
+	actor   *actor
 	open    map[uint64]*Request // not answered yet, by number
 	early   uint64              // cancelled while its large payload is arriving, which a cancel overtakes; or 0
-	stopped bool                // the host has announced the end
+	stopped bool                // the end has been announced, by whichever side
+	leaving bool                // this side announces it, or did
+	late    []*Request          // refused before the host knows why
 }
 
 func newWorker(in *proc.Worker) (*worker, error) {
@@ -173,18 +174,20 @@ func (w *worker) start(version int) {
 		return
 	}
 	w.mu.Lock()
-	w.methods, w.object = m, object
-	w.runner = newRunner(m, object, w, max(1, w.hello.Concurrency), w.hello.Timings)
+	w.methods = m
+	w.actor = newActor(object, newRunner(m, object, w, max(1, w.hello.Concurrency), w.hello.EndOnPanic))
 	stopped := w.stopped
 	w.mu.Unlock()
 	if stopped { // while the factory ran
-		w.wind(nil)
+		w.wind()
 		return
 	}
 	ready := m.describe(version)
 	if err := w.writer.SendBytes(wire.Header{Kind: wire.KindReady}, ready.Append(nil)); err != nil {
 		w.orphaned()
+		return
 	}
+	w.actor.begin(ctx, w.served)
 }
 
 // receive reads frames until the host is gone.
@@ -218,6 +221,12 @@ func (w *worker) handle(h wire.Header, body []byte) error {
 	case wire.KindStop:
 		w.stop()
 		return nil
+	case wire.KindPing:
+		w.ping(h.Request)
+		return nil
+	case wire.KindAskStacks:
+		task.Go(func(context.Context) { w.sendStacks() })
+		return nil
 	default:
 		return fmt.Errorf("%w: unexpected %v frame", ErrProtocol, h.Kind)
 	}
@@ -228,24 +237,21 @@ func (w *worker) handle(h wire.Header, body []byte) error {
 func (w *worker) stop() {
 	w.mu.Lock()
 	w.stopped = true
-	run := w.runner
+	made := w.actor != nil
 	w.mu.Unlock()
-	if run != nil {
-		task.Go(func(context.Context) { w.wind(run) })
+	if made {
+		task.Go(func(context.Context) { w.wind() })
 	}
 }
 
-// wind waits for the runner, if there is one, and ends the worker in order.
-func (w *worker) wind(run *runner) {
-	if run != nil {
-		run.close()
-		<-run.drained
-	}
-	w.refuses.Lock()   // what has drained the runner may not have said all yet
+// wind waits until the object has nothing more to do and ends the worker in order.
+func (w *worker) wind() {
+	<-w.actor.close()
+	w.refuses.Lock()   // what has made it so may not have said all yet
 	w.refuses.Unlock() //nolint:staticcheck // nothing to do in between
 	w.end.Do(func() {
 		status := 0
-		if err := closeObject(w.object); err != nil {
+		if err := w.actor.closeObject(); err != nil {
 			fmt.Fprintln(os.Stderr, err) // the host reads it
 			status = workerFailed
 		}
@@ -254,18 +260,89 @@ func (w *worker) wind(run *runner) {
 	})
 }
 
-// terminated is SIGTERM while the host lives: if it announced the end, the
-// handlers' contexts end now.
+// terminated is SIGTERM while the host lives: if the end was announced, all
+// contexts end now.
 func (w *worker) terminated() {
 	w.mu.Lock()
-	stopped, run := w.stopped, w.runner
+	stopped, a := w.stopped, w.actor
 	w.mu.Unlock()
-	if stopped && run != nil {
-		w.refuses.Lock()
-		defer w.refuses.Unlock()
-		for _, r := range run.abort(ErrClosed) {
-			w.reply(r, verdict{err: library(ErrClosed), unexecuted: true})
+	if stopped && a != nil {
+		w.abort(ErrClosed)
+	}
+}
+
+// abort ends all contexts for that cause and refuses what is queued.
+func (w *worker) abort(cause error) {
+	w.refuses.Lock()
+	defer w.refuses.Unlock()
+	w.refuseAll(w.actor.abort(cause))
+}
+
+func (w *worker) refuseAll(unstarted []*Request) {
+	for _, r := range unstarted {
+		w.reply(r, verdict{err: library(ErrClosed), unexecuted: true})
+	}
+}
+
+// served is the return of the object's Serve. If nobody asked for it the life
+// ends: in order after nil.
+func (w *worker) served(err error) {
+	if err == nil {
+		if w.leave(wire.Header{Kind: wire.KindEnded}, nil) {
+			task.Go(func(context.Context) { w.wind() })
 		}
+		return
+	}
+	w.fail(&whereError{"Serve", err}, nil)
+}
+
+// fail ends the life because of err: no further request begins, and contexts
+// are cancelled. The host sees to it that the end comes.
+func (w *worker) fail(err error, unstarted []*Request) {
+	body := wire.AppendError(nil, toNode(err))
+	if w.leave(wire.Header{Kind: wire.KindEnded, Flags: wire.FlagError}, body) {
+		task.Go(func(context.Context) {
+			w.abort(err)
+			w.wind()
+		})
+	}
+	w.refuseAll(unstarted)
+}
+
+// leave tells the host that the life ends by itself; false if the end was
+// announced before.
+func (w *worker) leave(h wire.Header, body []byte) bool {
+	w.mu.Lock()
+	if w.leaving {
+		w.mu.Unlock()
+		return false
+	}
+	w.leaving = true
+	first := !w.stopped
+	w.mu.Unlock()
+	if first {
+		_ = w.writer.SendBytes(h, body) // a broken pipe is the end of the host, which receive sees
+	}
+	w.mu.Lock()
+	w.stopped = true
+	late := w.late
+	w.late = nil
+	w.mu.Unlock()
+	w.refuseAll(late)
+	return first
+}
+
+// refuseNew refuses a request that comes too late. Its host must know first
+// that the life ends.
+func (w *worker) refuseNew(r *Request) {
+	w.mu.Lock()
+	known := w.stopped
+	if !known {
+		w.late = append(w.late, r)
+	}
+	w.mu.Unlock()
+	if known {
+		w.refuseAll([]*Request{r})
 	}
 }
 
@@ -277,14 +354,14 @@ const orphanGrace = 500 * time.Millisecond
 func (w *worker) orphaned() {
 	done := task.Go(func(context.Context) {
 		w.mu.Lock()
-		run, object := w.runner, w.object
+		a := w.actor
 		w.mu.Unlock()
-		if run == nil {
+		if a == nil {
 			return
 		}
-		run.abort(ErrClosed)
-		<-run.drained
-		w.end.Do(func() { _ = closeObject(object) }) // nobody is left to be told
+		a.abort(ErrClosed)
+		<-a.close()
+		w.end.Do(func() { _ = a.closeObject() }) // nobody is left to be told
 	})
 	awaitFor(done.Done(), min(orphanGrace, w.hello.CloseGrace))
 	w.in.KillGroup()

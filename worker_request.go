@@ -13,9 +13,9 @@ import (
 // it is refused: later values of the stream need its type definitions.
 func (w *worker) request(h wire.Header, body []byte) error {
 	w.mu.Lock()
-	m, run, stopped := w.methods, w.runner, w.stopped
+	m, a, stopped := w.methods, w.actor, w.stopped
 	w.mu.Unlock()
-	if run == nil {
+	if a == nil {
 		return fmt.Errorf("%w: request before the worker was ready", ErrProtocol)
 	}
 	prefix, rest, err := wire.ParseRequestPrefix(h.Flags, body)
@@ -23,6 +23,7 @@ func (w *worker) request(h wire.Header, body []byte) error {
 		return err
 	}
 	r := &Request{Num: h.Request, Attr: prefix.Attr, method: int(h.Method), Method: prefix.Name}
+	r.timed, r.watched = prefix.Timings, prefix.Watch
 	r.scope.self = w.self
 	if prefix.HasDeadline {
 		r.deadline = time.Now().Add(prefix.Remaining)
@@ -40,8 +41,8 @@ func (w *worker) request(h wire.Header, body []byte) error {
 	if cancelled {
 		r.scope.end(ErrCanceled)
 	}
-	if stopped || !run.submit(r) {
-		w.reply(r, verdict{err: library(ErrClosed), unexecuted: true})
+	if stopped || !a.runner.submit(r) {
+		w.refuseNew(r)
 	}
 	return nil
 }
@@ -153,7 +154,7 @@ func (w *worker) reply(r *Request, v verdict) bool {
 		}
 		v.err = library(v.err)
 	}
-	prefix := wire.ReplyPrefix{Error: true, Refused: v.unexecuted, Timings: w.hello.Timings, Queued: v.queued, Ran: v.ran}
+	prefix := wire.ReplyPrefix{Error: true, Refused: v.unexecuted, Timings: r.timed, Queued: v.queued, Ran: v.ran}
 	body := wire.AppendError(prefix.Append(nil), toNode(v.err))
 	h := wire.Header{Kind: wire.KindReply, Flags: prefix.Flags(), Request: r.Num}
 	_ = w.writer.SendBytes(h, body) // a broken pipe is the end of the host, which receive sees
@@ -169,7 +170,7 @@ func (w *worker) sendValue(m *methods, r *Request, v verdict) error {
 		}
 		out = m.all[r.method].out
 	}
-	prefix := wire.ReplyPrefix{Timings: w.hello.Timings, Queued: v.queued, Ran: v.ran}
+	prefix := wire.ReplyPrefix{Timings: r.timed, Queued: v.queued, Ran: v.ran}
 	packing := wire.Packing{
 		Prefix: prefix.Append(nil), Registry: types,
 		SelfContained: w.hello.SelfContained, Limit: w.hello.FrameLimit,

@@ -24,4 +24,10 @@ type Config struct {
 	// SysProcAttr holds further attributes. It is copied. The process group, and on Linux Pdeathsig and PidFD, are set
 	// by this package whatever it says.
 	SysProcAttr *syscall.SysProcAttr
+
+	// Rlimits are set before Start returns. Linux only.
+	Rlimits []Rlimit
+	// Cgroup is a descriptor of the directory of the cgroup in which the process starts; it stays the caller's. 0 means the
+	// host's. Linux only.
+	Cgroup int
 }

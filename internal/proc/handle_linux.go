@@ -14,6 +14,9 @@ const signalGroup = 1 << 2
 // identity is where the kernel puts the pidfd of the process that it starts.
 type identity struct{ pidfd int }
 
+// enterCgroup makes the process start in a cgroup.
+func enterCgroup(attr *syscall.SysProcAttr, fd int) { attr.UseCgroupFD, attr.CgroupFD = true, fd }
+
 func (i *identity) prepare(attr *syscall.SysProcAttr) error {
 	i.pidfd = -1
 	attr.PidFD = &i.pidfd

@@ -19,6 +19,7 @@ type launch struct {
 	ends ends
 	pid  int
 	id   identity // filled by fork
+	oom  oomWatch
 }
 
 func newLaunch(cfg Config) (*launch, error) {
@@ -42,6 +43,10 @@ func newLaunch(cfg Config) (*launch, error) {
 	// A session leader leads a group already, and may not make another one.
 	l.attr.Sys.Setpgid = !l.attr.Sys.Setsid
 	l.attr.Sys.Pgid = 0
+	if cfg.Cgroup > 0 {
+		enterCgroup(l.attr.Sys, cfg.Cgroup)
+	}
+	l.oom = watchOOM(cfg.Cgroup)
 	err = l.ends.open()
 	if err == nil {
 		err = l.id.prepare(l.attr.Sys)
@@ -104,6 +109,7 @@ func (l *launch) abandon() {
 	l.ends.closeChild()
 	l.ends.closeHost()
 	l.id.discard()
+	l.oom.close()
 }
 
 // process returns the running process, which owns the host's ends. The child's ends are closed: kept open here, they
@@ -118,6 +124,7 @@ func (l *launch) process(release func()) *Process {
 		Stderr:   l.ends.stderr.host,
 		pid:      l.pid,
 		release:  release,
+		ending:   ending{oom: l.oom},
 		handle:   l.id.handle(l.pid),
 	}
 }

@@ -24,7 +24,13 @@ type Process struct {
 	handle handle // what the system knows the process by
 	reaped bool   // the pid may belong to a stranger from here on
 
-	wait   sync.Once
+	wait sync.Once
+	ending
+}
+
+// ending is what is seen of the end of a process.
+type ending struct {
+	oom    oomWatch
 	status Status // set by wait
 }
 
@@ -36,6 +42,8 @@ type Status struct {
 	Code int
 	// Signal is what ended the process, or 0.
 	Signal syscall.Signal
+	// OOM reports that it was SIGKILL and that the kernel has killed for want of memory in the cgroup meanwhile.
+	OOM bool
 	// User and System are the CPU time of the process and of the descendants that it waited for.
 	User, System time.Duration
 }
@@ -70,6 +78,7 @@ func (p *Process) Kill() {
 func (p *Process) Wait() Status {
 	p.wait.Do(func() {
 		p.status = p.reap()
+		p.status.OOM = p.oom.killed() && p.status.Signal == syscall.SIGKILL
 		p.release()
 	})
 	return p.status

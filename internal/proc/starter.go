@@ -69,7 +69,13 @@ func (s *Starter) start(cfg Config) (*Process, error) {
 		s.leave()
 		return nil, err
 	}
-	return l.process(s.leave), nil
+	p := l.process(s.leave)
+	if err := limit(p.pid, cfg.Rlimits); err != nil {
+		p.Kill()
+		p.Wait()
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
 }
 
 // enter counts one process more and returns the thread, which lasts until the matching leave.

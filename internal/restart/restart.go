@@ -16,6 +16,7 @@ type Type uint8
 // The types of restart.
 const (
 	Permanent Type = iota // after every end
+	Transient             // after every end but an orderly one
 	Temporary             // never
 )
 
@@ -91,14 +92,21 @@ func (h History) Started(now time.Time) History {
 	return h
 }
 
+// Decision is what follows the end of a life.
+type Decision struct {
+	Again bool          // another life follows
+	Wait  time.Duration // before it
+	Limit bool          // none follows because too many did already; otherwise because the type says so
+}
+
 // Decide says whether a child whose life has ended now is started again and after what delay, and returns the history
-// to go on with.
+// to go on with. An orderly end is one that the child itself has chosen, without an error.
 //
-// It is started again if fewer than Max ends in the window before now were followed by a restart; an end that lies exactly
+// It is started again if its type wants that and fewer than Max ends in the window before now were followed by a restart; an end that lies exactly
 // Within ago is out of the window. A life that was ready for as long as the window is a quiet time: delays begin anew
 // after it. The jitter of the delay comes from rnd, a number in [0, 1); 0.5 means none. Times should have their monotonic
 // part; without it, a clock that is set back makes earlier ends count as having just happened.
-func Decide(p Policy, h History, now time.Time, rnd float64) (wait time.Duration, again bool, next History) {
+func Decide(p Policy, h History, now time.Time, orderly bool, rnd float64) (d Decision, next History) {
 	p = p.withDefaults()
 	next.streak = h.streak
 	if !h.ready.IsZero() && now.Sub(h.ready) >= p.Within {
@@ -112,13 +120,16 @@ func Decide(p Policy, h History, now time.Time, rnd float64) (wait time.Duration
 			next.ended = append(next.ended, end)
 		}
 	}
-	if p.Type == Temporary || len(next.ended) >= p.Max {
-		return 0, false, next
+	switch {
+	case p.Type == Temporary || p.Type == Transient && orderly:
+		return Decision{}, next
+	case len(next.ended) >= p.Max:
+		return Decision{Limit: true}, next
 	}
-	wait = delay(p, next.streak, rnd)
+	d = Decision{Again: true, Wait: delay(p, next.streak, rnd)}
 	next.ended = append(next.ended, now)
 	next.streak++
-	return wait, true, next
+	return d, next
 }
 
 // delay is that of the restart after so many others.

@@ -86,17 +86,46 @@ func TestDecide(t *testing.T) {
 				if e.ready >= 0 {
 					h = h.Started(epoch.Add(e.ready))
 				}
-				wait, again, next := restart.Decide(tt.policy, h, epoch.Add(e.at), 0.5)
-				require.Equal(t, e.wait >= 0, again, "end %d, at %v: is it started again", i+1, e.at)
-				require.Equal(t, max(e.wait, 0), wait, "end %d, at %v: delay", i+1, e.at)
+				d, next := restart.Decide(tt.policy, h, epoch.Add(e.at), false, 0.5)
+				require.Equal(t, e.wait >= 0, d.Again, "end %d, at %v: is it started again", i+1, e.at)
+				require.Equal(t, max(e.wait, 0), d.Wait, "end %d, at %v: delay", i+1, e.at)
+				require.Equal(t, e.wait < 0 && tt.policy.Type != restart.Temporary, d.Limit, "end %d, at %v: is it the limit", i+1, e.at)
 				h = next
 			}
 		})
 	}
 }
 
+func TestOrderlyEnds(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		of             restart.Type
+		orderly, again bool
+	}{
+		{"permanent, orderly", restart.Permanent, true, true},
+		{"permanent, failed", restart.Permanent, false, true},
+		{"transient, orderly", restart.Transient, true, false},
+		{"transient, failed", restart.Transient, false, true},
+		{"temporary, orderly", restart.Temporary, true, false},
+		{"temporary, failed", restart.Temporary, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, _ := restart.Decide(restart.Policy{Type: tt.of}, restart.History{}, epoch, tt.orderly, 0.5)
+			require.Equal(t, restart.Decision{Again: tt.again}, d, "what follows")
+		})
+	}
+	full := restart.History{}
+	for range restart.DefaultMax {
+		_, full = restart.Decide(restart.Policy{}, full, epoch, false, 0.5)
+	}
+	d, _ := restart.Decide(restart.Policy{Type: restart.Transient}, full, epoch, true, 0.5)
+	require.Equal(t, restart.Decision{}, d, "an orderly end of a transient child is no matter of the limit")
+	d, _ = restart.Decide(restart.Policy{Type: restart.Transient}, full, epoch, false, 0.5)
+	require.Equal(t, restart.Decision{Limit: true}, d, "a failure over the limit")
+}
+
 func TestJitter(t *testing.T) {
-	_, _, h := restart.Decide(restart.Policy{}, restart.History{}, epoch, 0.5)
+	_, h := restart.Decide(restart.Policy{}, restart.History{}, epoch, false, 0.5)
 	for _, tt := range []struct {
 		name string
 		rnd  float64
@@ -108,13 +137,13 @@ func TestJitter(t *testing.T) {
 		{"nearly most", 0.75, 110 * ms},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			wait, again, _ := restart.Decide(restart.Policy{}, h, epoch, tt.rnd)
-			require.True(t, again, "the second end")
-			require.InDelta(t, tt.want, wait, float64(time.Microsecond), "delay")
+			d, _ := restart.Decide(restart.Policy{}, h, epoch, false, tt.rnd)
+			require.True(t, d.Again, "the second end")
+			require.InDelta(t, tt.want, d.Wait, float64(time.Microsecond), "delay")
 		})
 	}
-	wait, _, _ := restart.Decide(restart.Policy{}, restart.History{}, epoch, 0.99)
-	require.Zero(t, wait, "the jitter of a restart at once")
+	d, _ := restart.Decide(restart.Policy{}, restart.History{}, epoch, false, 0.99)
+	require.Zero(t, d.Wait, "the jitter of a restart at once")
 }
 
 func TestLongStreak(t *testing.T) {
@@ -123,10 +152,10 @@ func TestLongStreak(t *testing.T) {
 	now, longest := epoch, time.Duration(0)
 	for range 5000 {
 		now = now.Add(s)
-		wait, again, next := restart.Decide(huge, h, now, 0.999)
-		require.True(t, again, "restarts are not limited here")
-		require.GreaterOrEqual(t, wait, longest, "delays only grow")
-		h, longest = next, wait
+		d, next := restart.Decide(huge, h, now, false, 0.999)
+		require.True(t, d.Again, "restarts are not limited here")
+		require.GreaterOrEqual(t, d.Wait, longest, "delays only grow")
+		h, longest = next, d.Wait
 	}
 	require.Equal(t, time.Duration(math.MaxInt64), longest, "the delay at the end")
 }
@@ -134,12 +163,12 @@ func TestLongStreak(t *testing.T) {
 func TestHistoryIsAValue(t *testing.T) {
 	var h restart.History
 	for range 3 {
-		_, _, h = restart.Decide(restart.Policy{}, h, epoch, 0.5)
+		_, h = restart.Decide(restart.Policy{}, h, epoch, false, 0.5)
 	}
 	// Two ways on from the same point must not see each other.
-	_, _, left := restart.Decide(restart.Policy{}, h, epoch.Add(time.Second), 0.5)
-	_, _, right := restart.Decide(restart.Policy{}, h, epoch.Add(2*time.Second), 0.5)
-	_, _, leftAgain := restart.Decide(restart.Policy{}, h, epoch.Add(time.Second), 0.5)
+	_, left := restart.Decide(restart.Policy{}, h, epoch.Add(time.Second), false, 0.5)
+	_, right := restart.Decide(restart.Policy{}, h, epoch.Add(2*time.Second), false, 0.5)
+	_, leftAgain := restart.Decide(restart.Policy{}, h, epoch.Add(time.Second), false, 0.5)
 	require.Equal(t, leftAgain, left, "a history after another was made from the same one")
 	require.NotEqual(t, left, right, "histories with different ends")
 }

@@ -13,7 +13,7 @@ import (
 var (
 	hello = wire.Hello{
 		Min: 1, Max: 2, Factory: "app.F", Arg: []byte{7, 8}, Name: "n", ProcID: 3, Incarnation: 300,
-		Concurrency: 4, Timings: true, SelfContained: true, FrameLimit: 1 << 20, CloseGrace: time.Second,
+		Concurrency: 4, EndOnPanic: true, SelfContained: true, FrameLimit: 1 << 20, CloseGrace: time.Second,
 	}
 	helloBytes = "0100 0200 05 6170702e46 02 0708 01 6e 03 ac02 04 01 01 808040 8094ebdc03"
 

@@ -14,8 +14,8 @@ type Hello struct {
 	Name        string // of the child
 	ProcID      int
 	Incarnation uint64
-	Concurrency int // handlers that may run at a time
-	Timings     bool
+	Concurrency int  // handlers that may run at a time
+	EndOnPanic  bool // a panic in a handler ends the life
 	// SelfContained asks for results that need no shared stream: the host may not know their types.
 	SelfContained bool
 	FrameLimit    int           // bytes of a payload, both directions
@@ -32,7 +32,7 @@ func (m Hello) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(max(0, m.ProcID)))
 	dst = binary.AppendUvarint(dst, m.Incarnation)
 	dst = binary.AppendUvarint(dst, uint64(max(0, m.Concurrency)))
-	dst = appendBool(dst, m.Timings)
+	dst = appendBool(dst, m.EndOnPanic)
 	dst = appendBool(dst, m.SelfContained)
 	dst = binary.AppendUvarint(dst, uint64(max(0, m.FrameLimit)))
 	return binary.AppendUvarint(dst, uint64(max(0, m.CloseGrace)))
@@ -51,7 +51,7 @@ func ParseHello(b []byte) (Hello, error) {
 		ProcID:        c.bounded(),
 		Incarnation:   c.uvarint(),
 		Concurrency:   c.bounded(),
-		Timings:       c.byte() == 1,
+		EndOnPanic:    c.byte() == 1,
 		SelfContained: c.byte() == 1,
 		FrameLimit:    c.bounded(),
 		CloseGrace:    c.duration(),

@@ -14,12 +14,14 @@ type RequestPrefix struct {
 	Name        string        // of the method or attribute if the method table has no number for it, else empty
 	Kwargs      bool          // the last value is a map[string]any
 	Attr        bool          // read an attribute rather than call
+	Timings     bool          // the reply shall have its times
+	Watch       bool          // a Begun frame shall say when the handler begins
 }
 
 // Flags returns the header flags that belong to the prefix.
 func (p RequestPrefix) Flags() Flags {
 	return flag(FlagDeadline, p.HasDeadline) | flag(FlagNamed, p.Name != "") |
-		flag(FlagKwargs, p.Kwargs) | flag(FlagAttr, p.Attr)
+		flag(FlagKwargs, p.Kwargs) | flag(FlagAttr, p.Attr) | flag(FlagTimings, p.Timings) | flag(FlagWatch, p.Watch)
 }
 
 // Append appends the prefix to dst.
@@ -46,6 +48,8 @@ func ParseRequestPrefix(f Flags, payload []byte) (p RequestPrefix, values []byte
 	p.HasDeadline = f&FlagDeadline != 0
 	p.Kwargs = f&FlagKwargs != 0
 	p.Attr = f&FlagAttr != 0
+	p.Timings = f&FlagTimings != 0
+	p.Watch = f&FlagWatch != 0
 	if p.HasDeadline {
 		p.Remaining = time.Duration(min(c.uint64(), math.MaxInt64))
 	}

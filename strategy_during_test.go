@@ -1,0 +1,143 @@
+package supervisor_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/workerlink/supervisor"
+	"github.com/workerlink/supervisor/internal/task"
+)
+
+// pausing is a group whose second child has fallen, and which comes back after ten seconds, more or less.
+func pausing(t *testing.T, st supervisor.Strategy) *scriptedGroup {
+	t.Helper()
+	g := withGroup(t, st, scriptedChildren(4), supervisor.Restart{Backoff: supervisor.Backoff{First: 10 * time.Second}})
+	g.all[1].last().die(errDied)
+	first := "waiting"
+	if st == supervisor.RestForOne {
+		first = "up"
+	}
+	require.Equal(t, []string{first, "waiting", "waiting", "waiting"}, g.states(), "states during the delay")
+	return g
+}
+
+// What comes while a group waits for its delay.
+func TestDuringADelayOfAGroup(t *testing.T) {
+	const pause = 12 * time.Second // at most
+	for _, tt := range []struct {
+		name string
+		st   supervisor.Strategy
+		do   func(t *testing.T, g *scriptedGroup)
+	}{
+		{"Shutdown", supervisor.OneForAll, func(t *testing.T, g *scriptedGroup) {
+			began := time.Now()
+			require.NoError(t, g.sup.Shutdown(context.Background()), "Shutdown")
+			require.Zero(t, time.Since(began), "time of Shutdown")
+			<-time.After(time.Hour)
+			require.Equal(t, []int{1, 1, 1, 1}, g.starts(), "starts")
+			require.Equal(t, []string{"idle", "idle", "idle", "idle"}, g.states(), "states")
+			require.NoError(t, g.sup.StartLink(context.Background()), "StartLink again")
+			require.Equal(t, []int{2, 2, 2, 2}, g.starts(), "starts")
+		}},
+		{"Close", supervisor.RestForOne, func(t *testing.T, g *scriptedGroup) {
+			began := time.Now()
+			require.NoError(t, g.sup.Close(), "Close")
+			require.Zero(t, time.Since(began), "time of Close")
+			<-time.After(time.Hour)
+			require.Equal(t, []int{1, 1, 1, 1}, g.starts(), "starts")
+		}},
+		{"Register", supervisor.OneForAll, func(t *testing.T, g *scriptedGroup) {
+			began := time.Now()
+			o := &scripted{}
+			id, err := g.sup.RegisterChild(t.Context(), o)
+			require.NoError(t, err, "RegisterChild")
+			require.Zero(t, time.Since(began), "time of RegisterChild: it has nothing to wait for")
+			require.Equal(t, 4, id, "its id")
+			<-time.After(pause)
+			require.Equal(t, []int{2, 2, 2, 2}, g.starts(), "starts")
+			require.Equal(t, 1, o.starts(), "starts of the new child")
+			require.Equal(t, []string{"up", "up", "up", "up", "up"}, g.states(), "states")
+		}},
+		{"Unregister of who has fallen", supervisor.OneForAll, func(t *testing.T, g *scriptedGroup) {
+			require.NoError(t, g.sup.Unregister(context.Background(), 1), "Unregister")
+			<-time.After(pause)
+			require.Equal(t, []int{2, 1, 2, 2}, g.starts(), "starts")
+			require.Equal(t, []string{"up", "up", "up"}, g.states(), "states")
+		}},
+		{"Unregister of who follows", supervisor.OneForAll, func(t *testing.T, g *scriptedGroup) {
+			require.NoError(t, g.sup.Unregister(context.Background(), 3), "Unregister")
+			<-time.After(pause)
+			require.Equal(t, []int{2, 2, 2, 1}, g.starts(), "starts")
+			require.Equal(t, []string{"up", "up", "up"}, g.states(), "states")
+		}},
+		{"Restart of who follows", supervisor.OneForAll, func(t *testing.T, g *scriptedGroup) {
+			require.NoError(t, g.sup.Restart(context.Background(), 3), "Restart")
+			require.Equal(t, []int{2, 2, 2, 2}, g.starts(), "starts: it waits for its turn")
+			require.NoError(t, g.sup.Healthy(), "Healthy")
+		}},
+		{"Restart with a ctx that ends first", supervisor.OneForAll, func(t *testing.T, g *scriptedGroup) {
+			require.ErrorIs(t, g.sup.Restart(within(t, time.Second), 2), supervisor.ErrTimeout, "Restart")
+			require.Equal(t, []int{1, 1, 1, 1}, g.starts(), "starts")
+			<-time.After(pause)
+			require.Equal(t, []int{2, 2, 2, 2}, g.starts(), "starts")
+		}},
+		{"Restart of who does not follow", supervisor.RestForOne, func(t *testing.T, g *scriptedGroup) {
+			began := time.Now()
+			require.NoError(t, g.sup.Restart(context.Background(), 0), "Restart")
+			require.Zero(t, time.Since(began), "time of Restart")
+			<-time.After(pause)
+			require.Equal(t, []int{2, 2, 2, 2}, g.starts(), "starts")
+		}},
+		{"the end of who does not follow", supervisor.RestForOne, func(t *testing.T, g *scriptedGroup) {
+			g.all[0].last().die(errDied)
+			<-time.After(2 * pause)
+			require.Equal(t, []string{"up", "up", "up", "up"}, g.states(), "states")
+			require.LessOrEqual(t, g.starts()[0], 2, "starts of the first child")
+			require.NoError(t, g.sup.Healthy(), "Healthy")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) { tt.do(t, pausing(t, tt.st)) })
+		})
+	}
+}
+
+// What comes while a bystander is being stopped, which takes it seven seconds.
+func TestWhileABystanderStops(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		do     func(sup *supervisor.Supervisor) error
+		took   time.Duration // at least
+		starts []int
+	}{
+		{"Shutdown", func(sup *supervisor.Supervisor) error { return sup.Shutdown(context.Background()) }, 5 * time.Second, []int{1, 1, 1}},
+		{"Close", func(sup *supervisor.Supervisor) error { return sup.Close() }, 0, []int{1, 1, 1}},
+		{"Restart", func(sup *supervisor.Supervisor) error { return sup.Restart(context.Background(), 2) }, 5 * time.Second, []int{2, 2, 2}},
+		{"Unregister", func(sup *supervisor.Supervisor) error { return sup.Unregister(context.Background(), 2) }, 5 * time.Second, []int{2, 2, 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				all := scriptedChildren(3)
+				all[2].deaf = true
+				g := withGroup(t, supervisor.OneForAll, all)
+				g.all[0].last().die(errDied)
+				<-time.After(2 * time.Second)
+				require.Equal(t, []string{"waiting", "up", "up"}, g.states(), "states: the last one is being stopped")
+				late := make(chan error, 1)
+				task.Go(func(context.Context) { late <- g.sup.Send(context.Background(), named("late", 1, "Anything")) })
+				synctest.Wait()
+				began := time.Now()
+				require.NoError(t, tt.do(g.sup), tt.name)
+				require.GreaterOrEqual(t, time.Since(began), tt.took, "time of it")
+				require.LessOrEqual(t, time.Since(began), 10*time.Second, "time of it")
+				require.NoError(t, <-late, "a Send to a bystander whose turn to be stopped has not come")
+				<-time.After(time.Minute)
+				require.Equal(t, tt.starts, g.starts(), "starts")
+			})
+		})
+	}
+}
