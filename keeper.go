@@ -283,7 +283,13 @@ func (s *slot) proceed(ctx context.Context, end lifeEnd) bool {
 		return false
 	case s.again: // asked for, so it counts for nothing
 		s.again = false
-		if s.held != nil { // by the strategy, which says when to go on
+		switch {
+		case s.held == nil:
+		case s.cfg.restart.Type == Temporary:
+			s.giveUpLocked(end.life, s.held.cause)
+			s.mu.Unlock()
+			return false
+		default: // the strategy says when to go on
 			return s.waitUnlock(ctx, s.held.released)
 		}
 		s.becomeLocked(StateStarting)
@@ -320,8 +326,7 @@ func (s *slot) proceed(ctx context.Context, end lifeEnd) bool {
 	if d.Limit {
 		why = tooOften
 	}
-	s.endLocked(why)
-	s.emit(Event{Kind: EventGivenUp, Incarnation: end.life.Incarnation(), Err: why})
+	s.giveUpLocked(end.life, why)
 	s.mu.Unlock()
 	if d.Limit && s.cfg.restart.GiveUp == GiveUpSupervisor {
 		s.sup.gen.Load().stop(why)
@@ -353,6 +358,12 @@ func (s *slot) endLocked(err error) {
 	s.err = err
 	s.gate.shut(err)
 	s.becomeLocked(StateEnded)
+}
+
+// giveUpLocked ends the child for good after a life that was up.
+func (s *slot) giveUpLocked(last *Life, why error) {
+	s.endLocked(why)
+	s.emit(Event{Kind: EventGivenUp, Incarnation: last.Incarnation(), Err: why})
 }
 
 // report tells the events how a life ended; the mutex is held.

@@ -17,7 +17,8 @@ const (
 	// Transient children are started again unless they ended in order: their
 	// Serve returned nil, or their process exited with code 0 and owed no reply.
 	Transient
-	// Temporary children are never started again by themselves.
+	// Temporary children are never started again by themselves, nor with others
+	// by a [Strategy].
 	Temporary
 )
 

@@ -33,6 +33,8 @@ func (s Strategy) String() string {
 // is [OneForOne]. Under the other two children start in the order of their
 // registration and stop in the reverse order, one by one; the open requests of
 // those that have to follow another one get an [ErrRestarted] that says which.
+// A [Temporary] child stops with the others and is not started again: its
+// requests get an [ErrClosed].
 func WithStrategy(st Strategy) Option {
 	return optionFunc(func(o *options) { o.strategy = st })
 }
@@ -132,8 +134,12 @@ func (t *together) stopFollowers(all []fallen, waiting map[*slot]bool) {
 			if waiting[sl] || t.gen.sup.opts.strategy == RestForOne && sl.id < f.slot.id {
 				continue
 			}
+			end := ErrRestarted
+			if sl.cfg.restart.Type == Temporary {
+				end = ErrClosed
+			}
 			cause := fmt.Errorf("%w: with child %d%s, by the strategy %v: %s",
-				ErrRestarted, f.slot.id, quoted(f.slot.cfg.name), t.gen.sup.opts.strategy, bare(f.why))
+				end, f.slot.id, quoted(f.slot.cfg.name), t.gen.sup.opts.strategy, bare(f.why))
 			if sl.follow(t.gen.force, cause) {
 				waiting[sl] = true
 			}
@@ -172,7 +178,8 @@ func (t *together) release(waiting map[*slot]bool) {
 }
 
 // follow stops the life that is up, so that the child can be restarted with
-// another one, and leaves it waiting; false if there is none.
+// another one, and leaves it waiting, or ended if it is temporary; false if
+// there is none.
 func (s *slot) follow(force context.Context, cause error) bool {
 	if s.settled() != StateUp {
 		return false

@@ -141,3 +141,45 @@ func TestWhileABystanderStops(t *testing.T) {
 		})
 	}
 }
+
+// A temporary child stops with the others, as it has to, but nobody starts it again; it can be brought back by hand.
+func TestTemporaryBystander(t *testing.T) {
+	for _, st := range []supervisor.Strategy{supervisor.OneForAll, supervisor.RestForOne} {
+		t.Run(st.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				g := &scriptedGroup{all: scriptedChildren(4), seen: &events{}}
+				g.sup = newSupervisor(t, supervisor.Goroutine, supervisor.WithEvents(g.seen.take), supervisor.WithStrategy(st))
+				for id, o := range g.all {
+					var opts []supervisor.ChildOption
+					if id == 2 {
+						opts = append(opts, supervisor.Restart{Type: supervisor.Temporary})
+					}
+					_, err := g.sup.RegisterChild(t.Context(), o, opts...)
+					require.NoError(t, err, "RegisterChild")
+				}
+				require.NoError(t, g.sup.StartLink(context.Background()), "StartLink")
+				open := send(t, g.sup, named("open", 2, "Anything"))
+				g.all[0].last().die(errDied)
+				require.Equal(t, []int{2, 2, 1, 2}, g.starts(), "starts")
+				require.Equal(t, []string{"up", "up", "ended", "up"}, g.states(), "states")
+				require.Equal(t, []int{3, 2, 1}, g.order(supervisor.EventStopped), "order of the stops")
+				require.Equal(t, []int{2}, g.order(supervisor.EventGivenUp), "who does not come back")
+				got, _ := g.sup.RecvAll(t.Context(), open, supervisor.IgnoreErr())
+				p := named("late", 2, "Anything")
+				for what, err := range map[string]error{"open": got[0].Err, "late": g.sup.Send(t.Context(), p)} {
+					require.ErrorIs(t, err, supervisor.ErrClosed, "what becomes of the request %q", what)
+					require.NotErrorIs(t, err, supervisor.ErrRestarted, "what becomes of the request %q", what)
+					require.ErrorContains(t, err, "with child 0, by the strategy "+st.String(), "what becomes of the request %q", what)
+				}
+				require.NoError(t, g.sup.Restart(t.Context(), 2), "Restart by hand")
+				g.all[3].last().die(errDied)
+				want := []int{3, 3, 2, 3}
+				if st == supervisor.RestForOne {
+					want = []int{2, 2, 2, 3}
+				}
+				require.Equal(t, want, g.starts(), "starts after another one fell")
+				shutdown(t, g.sup)
+			})
+		})
+	}
+}
