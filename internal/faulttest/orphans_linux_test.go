@@ -29,6 +29,7 @@ import (
 type host struct {
 	cmd     *exec.Cmd
 	word    io.Closer     // its standard input, whose end is the word
+	pipe    *os.File      // that its reports come through
 	reports *json.Decoder // of hostReport
 	stderr  *bytes.Buffer // complete when the host has ended
 	before  []int         // children of the test that are none of the host's
@@ -46,13 +47,10 @@ func runHost(t *testing.T, cmd *exec.Cmd) *host {
 	r, w, err := os.Pipe()
 	require.NoError(t, err, "Pipe")
 	t.Cleanup(func() { _ = r.Close() })
-	require.NoError(t, r.SetReadDeadline(time.Now().Add(testkit.Limit)), "SetReadDeadline")
-	h := &host{cmd: cmd, reports: json.NewDecoder(r), stderr: new(bytes.Buffer), before: testkit.Children()}
+	h := &host{cmd: cmd, pipe: r, reports: json.NewDecoder(r), stderr: new(bytes.Buffer), before: testkit.Children()}
 	cmd.ExtraFiles, cmd.Stderr = append([]*os.File{w}, cmd.ExtraFiles...), h.stderr
 	if cmd.SysProcAttr == nil {
-		if cmd.SysProcAttr == nil {
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	}
 	h.word, err = cmd.StdinPipe()
 	require.NoError(t, err, "StdinPipe")
@@ -69,6 +67,7 @@ func runHost(t *testing.T, cmd *exec.Cmd) *host {
 func (h *host) report(t *testing.T, processes int) hostReport {
 	t.Helper()
 	var r hostReport
+	require.NoError(t, h.pipe.SetReadDeadline(time.Now().Add(testkit.Limit)), "SetReadDeadline")
 	require.NoError(t, h.reports.Decode(&r), "report of the host")
 	require.Empty(t, r.Err, "error that the host reports")
 	require.Len(t, r.Pids, processes, "processes of the host")
