@@ -10,14 +10,14 @@ type abandoned struct {
 }
 
 type abandonedLife struct {
-	stuck *StuckError
-	gone  <-chan struct{} // closed when it has ended after all; nil if that is not known
+	stuck   *StuckError
+	remains func() bool // false once it has ended after all
 }
 
-func (a *abandoned) add(stuck *StuckError, gone <-chan struct{}) {
+func (a *abandoned) add(stuck *StuckError, remains func() bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.lives = append(a.leftLocked(), abandonedLife{stuck, gone})
+	a.lives = append(a.leftLocked(), abandonedLife{stuck, remains})
 }
 
 // left returns those that are still there.
@@ -35,9 +35,7 @@ func (a *abandoned) left() []*StuckError {
 func (a *abandoned) leftLocked() []abandonedLife {
 	left := a.lives[:0]
 	for _, l := range a.lives {
-		select {
-		case <-l.gone:
-		default:
+		if l.remains() {
 			left = append(left, l)
 		}
 	}
@@ -45,11 +43,13 @@ func (a *abandoned) leftLocked() []abandonedLife {
 	return left
 }
 
-// goneWhen returns a channel that is closed when what a link abandoned has
-// ended after all, or nil.
-func goneWhen(l Link) <-chan struct{} {
-	if g, ok := l.(interface{ gone() <-chan struct{} }); ok {
-		return g.gone()
+// remnant is a link that knows whether what it abandoned is still there.
+type remnant interface{ remains() bool }
+
+// remainsOf is how to ask a link; of one made elsewhere it is not known.
+func remainsOf(l Link) func() bool {
+	if r, ok := l.(remnant); ok {
+		return r.remains
 	}
-	return nil
+	return func() bool { return true }
 }

@@ -3,8 +3,8 @@ package supervisor
 import (
 	"context"
 	"io"
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/workerlink/supervisor/internal/task"
 )
@@ -27,14 +27,16 @@ func (f ServeFunc) Serve(ctx context.Context) error { return f(ctx) }
 // actor is one object at work: its requests, its Serve loop if it has one, and
 // its end. Goroutine children and worker processes have the same one.
 type actor struct {
-	object any
-	runner *runner
-	once   sync.Once
+	object  any
+	runner  *runner
+	checkup *checkup // nil if the object has no Health
+	once    sync.Once
 
 	mu      sync.Mutex
 	serves  *serveRun // nil if the object has no Serve
 	closed  bool      // Serve does not begin any more
 	closing bool      // its Close runs
+	closer  string    // the goroutine on which it does
 }
 
 // serveRun is the run of an object's Serve.
@@ -45,7 +47,25 @@ type serveRun struct {
 	quiet     chan struct{} // closed when the requests and then Serve have ended, after close
 }
 
-func newActor(object any, r *runner) *actor { return &actor{object: object, runner: r} }
+// newActor returns the actor of an object; ctx is that of its hooks, and
+// healthLimit how long its Health may take.
+func newActor(ctx context.Context, object any, r *runner, healthLimit time.Duration) *actor {
+	a := &actor{object: object, runner: r}
+	if h, ok := object.(healthy); ok {
+		a.checkup = newCheckup(ctx, h, healthLimit)
+	}
+	return a
+}
+
+// ask calls answer with the object's word on how it is, at once with nil if it
+// has none.
+func (a *actor) ask(answer func(error)) {
+	if a.checkup == nil {
+		answer(nil)
+		return
+	}
+	a.checkup.ask(answer)
+}
 
 // begin starts the object's Serve, if it has one; ended gets what it returned.
 func (a *actor) begin(ctx context.Context, ended func(err error)) {
@@ -107,8 +127,11 @@ func (a *actor) abort(cause error) (unstarted []*Request) {
 	return unstarted
 }
 
-// closeObject runs the object's Close hook, if it has one.
+// closeObject runs the object's Close hook, if it has one, after its Health.
 func (a *actor) closeObject() error {
+	if a.checkup != nil {
+		a.checkup.close()
+	}
 	c, ok := a.object.(io.Closer)
 	if !ok {
 		return nil
@@ -116,23 +139,35 @@ func (a *actor) closeObject() error {
 	a.mu.Lock()
 	a.closing = true
 	a.mu.Unlock()
-	if err := contained(c.Close); err != nil {
+	err := contained(func() error {
+		id := goroutineID()
+		a.mu.Lock()
+		a.closer = id
+		a.mu.Unlock()
+		return c.Close()
+	})
+	if err != nil {
 		return &whereError{"Close", err}
 	}
 	return nil
 }
 
 // busy returns what the object is doing, and the goroutine that does it: the
-// method of a request, Close, Serve, or nothing.
+// method of a request, Health, Close, Serve, or nothing.
 func (a *actor) busy() (method, goroutine string) {
 	if method, goroutine = a.runner.busy(); method != "" {
 		return method, goroutine
+	}
+	if a.checkup != nil {
+		if goroutine, running := a.checkup.busy(); running {
+			return "Health", goroutine
+		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
 	case a.closing:
-		return "Close", ""
+		return "Close", a.closer
 	case a.serves != nil:
 		select {
 		case <-a.serves.task.Done():
@@ -143,20 +178,19 @@ func (a *actor) busy() (method, goroutine string) {
 	return "", ""
 }
 
-// stacks are those of all that the object is doing.
-func (a *actor) stacks() string {
+// goroutines are those of all that the object is doing.
+func (a *actor) goroutines() []string {
 	goroutines := a.runner.working()
+	if a.checkup != nil {
+		if goroutine, running := a.checkup.busy(); running {
+			goroutines = append(goroutines, goroutine)
+		}
+	}
 	if len(goroutines) == 0 {
 		_, goroutine := a.busy()
 		goroutines = append(goroutines, goroutine)
 	}
-	var all []string
-	for _, id := range goroutines {
-		if stack := goroutineStack(id); stack != "" {
-			all = append(all, stack)
-		}
-	}
-	return strings.Join(all, "\n\n")
+	return goroutines
 }
 
 // fatalError ends the life of the object that returned it.

@@ -42,6 +42,18 @@ func (b *branch) Start(ctx context.Context, life *Life) (Link, error) {
 	return &branchLink{sup: b.sup, gen: g, end: end}, nil
 }
 
+// awaitEnd waits for a start that was called off, and kills what has come up
+// when limit ends.
+func (b *branch) awaitEnd(limit context.Context, ended <-chan struct{}) bool {
+	select {
+	case <-ended:
+		return true
+	case <-limit.Done():
+	}
+	b.sup.gen.Load().kill()
+	return awaitFor(ended, killedWait)
+}
+
 // tree is what the snapshot of the supervisor above shows.
 func (b *branch) tree() *Snapshot { return new(b.sup.Snapshot()) }
 
@@ -76,12 +88,18 @@ func (l *branchLink) Wait() error {
 	return l.outcome()
 }
 
+// outcome is why the generation ended, and what it left behind.
 func (l *branchLink) outcome() error {
-	if err := l.gen.unstopped(nil); err != nil {
-		return err
+	why, stuck := l.gen.reason(), l.gen.unstopped(nil)
+	if why == nil || stuck == nil {
+		return orErr(why, stuck)
 	}
-	return l.gen.reason()
+	return &becauseError{why, &whereError{"left behind", stuck}}
 }
+
+// remains reports whether something of what the generation left behind still
+// runs.
+func (l *branchLink) remains() bool { return l.gen.remains() }
 
 // startFresh is StartLink of a supervisor that must not be running.
 func (s *Supervisor) startFresh(ctx context.Context) error {

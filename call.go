@@ -142,7 +142,7 @@ func (s *slot) hand(ctx context.Context, c *call, wait bool) error {
 				return err
 			}
 		case StateEnded:
-			return orErr(why, ErrClosed)
+			return forGood(why)
 		case StateIdle, StateStopping:
 			return ErrClosed
 		}

@@ -51,6 +51,7 @@ type Life struct {
 // lifeState is guarded by the life's mutex.
 type lifeState struct {
 	nums      uint64                 // request numbers handed out
+	had       uint64                 // requests accepted for it
 	most      uint64                 // of them, before the life is recycled; 0: any number
 	full      bool                   // no further calls: the life is to be recycled
 	ended     bool                   // no further calls: it has ended
@@ -133,9 +134,12 @@ func (l *Life) add(c *call) bool {
 	}
 	c.life.Store(l)
 	l.nums++
-	if l.nums == l.most {
+	if c.method != methodSnapshot { // that is a question of our own
+		l.had++
+	}
+	if l.most > 0 && l.had == l.most {
 		l.full = !l.slot.cfg.watch.recycle.Rolling // then it takes more until the next one is ready
-		l.wear(fmt.Sprintf("it has had %d requests", l.most))
+		l.wear(fmt.Sprintf("its limit of %d requests is reached", l.most))
 	}
 	c.Num = l.nums
 	c.next, c.prev = &l.open, l.open.prev
@@ -163,6 +167,9 @@ func (l *Life) detach(c *call) bool {
 		return false
 	}
 	c.life.Store(nil)
+	if c.method != methodSnapshot {
+		l.had--
+	}
 	l.checkQuietLocked()
 	return true
 }

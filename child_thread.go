@@ -72,8 +72,9 @@ func (c *threadChild) Start(ctx context.Context, life *Life) (Link, error) {
 		return nil, crossed(err)
 	}
 	l := &threadLink{life: life, child: c, done: make(chan struct{}), over: make(chan struct{})}
-	l.actor = newActor(object, newRunner(c.methods, object, l, c.cfg.handlers.concurrency, c.cfg.restart.OnPanic == EndLife))
-	l.actor.begin(context.WithValue(context.Background(), selfKey{}, life.self), l.served)
+	own := context.WithValue(context.Background(), selfKey{}, life.self)
+	l.actor = newActor(own, object, newRunner(c.methods, object, l, c.cfg.handlers.concurrency, c.cfg.restart.OnPanic == EndLife), c.cfg.watch.healthLimit())
+	l.actor.begin(own, l.served)
 	return l, nil
 }
 
@@ -249,8 +250,8 @@ func (l *threadLink) fall(exit *ExitError) {
 	l.finish(&end)
 }
 
-// gone is closed when nothing of an abandoned life runs any more.
-func (l *threadLink) gone() <-chan struct{} { return l.over }
+// remains reports whether something of an abandoned life still runs.
+func (l *threadLink) remains() bool { return !isClosed(l.over) }
 
 func (l *threadLink) abort() {
 	for _, r := range l.actor.abort(ErrClosed) {
@@ -266,7 +267,7 @@ func (l *threadLink) abandon() {
 	in := l.life.self
 	l.finish(&StuckError{
 		ProcID: in.ProcID, Name: in.Name, Incarnation: in.Incarnation,
-		Method: method, Stack: goroutineStack(goroutine), Err: why,
+		Method: method, Stack: stacksOf(goroutine), Err: why,
 	})
 }
 
@@ -301,16 +302,11 @@ func (l *threadLink) Wait() error {
 	return l.outcome()
 }
 
+func (l *threadLink) occupied() bool { return false }
+
 // ping asks the object whether it is well, if it can say so.
 func (l *threadLink) ping(num uint64) {
-	h, ok := l.actor.object.(healthy)
-	if !ok {
-		l.life.answered(num, nil)
-		return
-	}
-	task.Go(func(context.Context) {
-		ctx := context.WithValue(context.Background(), selfKey{}, l.life.self)
-		err := contained(func() error { return h.Health(ctx) })
+	l.actor.ask(func(err error) {
 		if err != nil {
 			err = crossed(err)
 		}
@@ -321,7 +317,7 @@ func (l *threadLink) ping(num uint64) {
 // condemn ends a life that hangs.
 func (l *threadLink) condemn(why error) {
 	method, _ := l.actor.busy()
-	exit := &ExitError{Code: -1, Err: why, Trace: l.actor.stacks()}
+	exit := &ExitError{Code: -1, Err: why, Trace: stacksOf(l.actor.goroutines()...)}
 	in := l.life.self
 	l.life.slot.emit(Event{Kind: EventHung, Incarnation: in.Incarnation, Err: why, Text: cmp.Or(exit.Trace, method)})
 	l.failed(exit, nil)

@@ -300,3 +300,5 @@ func lastLine(s string) string {
 	s = strings.TrimRight(s, "\n")
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
+
+var errNoKillAfter = &libraryError{is: ErrUnsupported, text: "supervisor: KillAfter does not fit a child of kind outside"}

@@ -44,16 +44,19 @@ const (
 	EventRecycled
 	// EventShutdown says that a supervisor has stopped; Err is why, or nil.
 	EventShutdown
+	// EventDone says that a child whose life ended in order is not started again,
+	// because its [Restart] says so.
+	EventDone
 )
 
 // String returns the kind in one or two lower-case words.
 func (k EventKind) String() string {
-	if k < EventStarted || k > EventShutdown {
+	if k < EventStarted || k > EventDone {
 		return "unknown"
 	}
 	return [...]string{
 		"started", "start failed", "exited", "stopped", "restarting", "given up",
-		"stuck", "output", "panic", "late reply", "dropped", "hung", "recycled", "shutdown",
+		"stuck", "output", "panic", "late reply", "dropped", "hung", "recycled", "shutdown", "done",
 	}[k-EventStarted]
 }
 

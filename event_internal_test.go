@@ -138,12 +138,12 @@ func TestEventQueueWithoutListener(t *testing.T) {
 
 func TestEventKindNames(t *testing.T) {
 	seen := make(map[string]EventKind)
-	for k := EventStarted; k <= EventShutdown; k++ {
+	for k := EventStarted; k <= EventDone; k++ {
 		name := k.String()
 		require.NotEmpty(t, name, "name of kind %d", int(k))
 		require.NotContains(t, seen, name, "name of kind %d", int(k))
 		seen[name] = k
 	}
 	require.Equal(t, "unknown", EventKind(0).String(), "name of the zero kind")
-	require.Equal(t, "unknown", (EventShutdown + 1).String(), "name of a kind that is not there")
+	require.Equal(t, "unknown", (EventDone + 1).String(), "name of a kind that is not there")
 }

@@ -69,6 +69,7 @@ func logCases() []struct {
 		{"late reply", child(EventLateReply, Event{N: 4, Text: "Method"}), zapcore.WarnLevel, with(map[string]any{"count": int64(4), "method": "Method"})},
 		{"hung", child(EventHung, Event{Err: why, Text: "goroutine 1"}), zapcore.WarnLevel, with(map[string]any{"error": "why", "stacks": "goroutine 1\n"})},
 		{"recycled", child(EventRecycled, Event{Text: "it is old"}), zapcore.InfoLevel, with(map[string]any{"text": "it is old"})},
+		{"done", child(EventDone, Event{}), zapcore.InfoLevel, with(map[string]any{})},
 		{"dropped", Event{Kind: EventDropped, Time: at, ProcID: -1, N: 5}, zapcore.WarnLevel, map[string]any{"count": int64(5)}},
 		{"shutdown", Event{Kind: EventShutdown, Time: at, ProcID: -1}, zapcore.InfoLevel, map[string]any{}},
 		{"shutdown with a cause", Event{Kind: EventShutdown, Time: at, ProcID: -1, Err: why}, zapcore.ErrorLevel, failed},
@@ -108,7 +109,7 @@ func TestLogEntries(t *testing.T) {
 			require.JSONEq(t, string(want), string(have), "attributes")
 		})
 	}
-	for k := EventStarted; k <= EventShutdown; k++ {
+	for k := EventStarted; k <= EventDone; k++ {
 		require.True(t, covered[k], "a case for %v", k)
 	}
 }

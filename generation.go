@@ -196,11 +196,15 @@ func (g *generation) awaitVerdicts() {
 	}
 }
 
+// killedWait is how long a teardown that kills may take.
+const killedWait = 2*(lastGrace+killWait) + verdictWait
+
 // awaitKilled waits for the end of a teardown that kills. A Link made
-// elsewhere may not keep its word, so even this has a limit.
-func (g *generation) awaitKilled() {
-	if awaitFor(g.done, 2*(lastGrace+killWait)+verdictWait) {
-		return
+// elsewhere may not keep its word, so even this has a limit; false if it was
+// reached.
+func (g *generation) awaitKilled() bool {
+	if awaitFor(g.done, killedWait) {
+		return true
 	}
 	var left []*StuckError
 	for _, sl := range g.sup.present() {
@@ -212,6 +216,22 @@ func (g *generation) awaitKilled() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.left.stuck = left
+	return false
+}
+
+// remains reports whether something that could not be ended is still there.
+func (g *generation) remains() bool {
+	g.mu.Lock()
+	stuck := slices.Clone(g.left.stuck)
+	g.mu.Unlock()
+	for _, sl := range g.sup.children() {
+		for _, left := range sl.abandoned.left() {
+			if slices.Contains(stuck, left) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // cutOff are the children that had to be killed.

@@ -26,7 +26,7 @@ func (s *slot) launchLocked(force context.Context, first chan<- error) {
 		}
 		return
 	}
-	s.err, s.again, s.held, s.history = nil, false, nil, restart.History{}
+	s.err, s.again, s.done, s.held, s.history = nil, false, false, nil, restart.History{}
 	s.stopBy = force
 	s.gate.open()
 	s.becomeLocked(StateStarting)
@@ -75,11 +75,31 @@ func (s *slot) keep(ctx, force context.Context, outcome chan<- error) {
 			end.err = s.discard(life)
 		}
 		if !s.proceed(ctx, end) {
-			if next != nil {
-				_ = s.discard(next) // it never had a request
-			}
+			s.drop(next)
+			s.rest()
 			return
 		}
+	}
+}
+
+// drop stops a successor that has nobody to follow; nil is none. It never had a
+// request.
+func (s *slot) drop(next *Life) {
+	if next == nil {
+		return
+	}
+	if stuck, ok := errors.AsType[*StuckError](s.discard(next)); ok {
+		s.emit(Event{Kind: EventStuck, Incarnation: next.Incarnation(), Err: stuck})
+		s.abandoned.add(stuck, remainsOf(next.link))
+	}
+}
+
+// rest is the end of a keeper that was told to stop, after which nothing runs.
+func (s *slot) rest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == StateStopping {
+		s.becomeLocked(StateIdle)
 	}
 }
 
@@ -98,12 +118,13 @@ func (s *slot) start(ctx context.Context) (*Life, error) {
 		if !s.lastChance(t) {
 			stuck := &StuckError{ProcID: s.id, Name: s.cfg.name, Incarnation: life.Incarnation(), Method: "Factory"}
 			s.emit(Event{Kind: EventStuck, Err: stuck, Incarnation: life.Incarnation()})
-			s.abandoned.add(stuck, task.Go(func(context.Context) { // it may still come up, and must not stay
+			late := task.Go(func(context.Context) { // it may still come up, and must not stay
 				t.Wait()
 				if err == nil && link != nil {
 					_ = link.Stop(alreadyEnded)
 				}
-			}).Done())
+			})
+			s.abandoned.add(stuck, func() bool { return !isClosed(late.Done()) })
 			return life, s.startError(life, because(future.Cause(ctx), stuck))
 		}
 	}
@@ -124,8 +145,17 @@ func (s *slot) start(ctx context.Context) (*Life, error) {
 // a busy machine even one that does nothing may need some of it.
 const startGrace = time.Second
 
-// lastChance waits a little for a start whose time is over.
+// lastChance waits a little for a start whose time is over. A supervisor below
+// this one first stops in order those of its children that are up.
 func (s *slot) lastChance(t *task.Task) bool {
+	if b, ok := s.child.(*branch); ok {
+		s.mu.Lock()
+		by := s.stopBy
+		s.mu.Unlock()
+		limit, cancel := s.stopContext(by)
+		defer cancel()
+		return b.awaitEnd(limit, t.Done())
+	}
 	wait := startGrace
 	if s.cfg.kind == Process {
 		wait += killWait
@@ -155,9 +185,9 @@ func (s *slot) rise(life *Life) bool {
 // discard stops a life that nobody wants any more.
 func (s *slot) discard(life *Life) error {
 	s.mu.Lock()
-	stopBy := s.stopBy
+	ctx, cancel := s.stopContext(s.stopBy)
+	s.cancel = cancel // nothing else is under way
 	s.mu.Unlock()
-	ctx, cancel := s.stopContext(stopBy)
 	defer cancel()
 	_ = life.link.Stop(ctx) // Wait returns the same error
 	return life.link.Wait()
@@ -168,21 +198,41 @@ func (s *slot) discard(life *Life) error {
 func (s *slot) oversee(ctx, force context.Context, life *Life) (end lifeEnd, next *Life) {
 	end.life = life
 	if !s.cfg.watch.recycle.on() {
-		end.err = life.link.Wait()
-	} else {
-		ended := task.Go(func(context.Context) { end.err = life.link.Wait() })
-		select {
-		case <-ended.Done():
-		case why := <-life.worn:
-			next, end.recycled = s.recycle(ctx, force, life, why, ended.Done())
-			ended.Wait()
+		s.bury(&end)
+		return end, nil
+	}
+	buried := task.Go(func(context.Context) { s.bury(&end) }) // its verdicts do not wait for a successor
+	select {
+	case <-buried.Done():
+	case why := <-life.worn:
+		var recycled string
+		next, recycled = s.recycle(ctx, force, life, why, buried.Done())
+		buried.Wait()
+		if !failed(end.err) {
+			end.recycled = recycled
 		}
 	}
-	life.unwatch()
-	_, open := life.oldest()
-	end.orderly = orderly(end.err, open)
-	life.end(s.epitaph(end.err))
+	if next != nil && end.recycled == "" && s.sup.opts.strategy != OneForOne { // made beside what it has to follow
+		s.drop(next)
+		next = nil
+	}
 	return end, next
+}
+
+// bury waits for the end of a life, and gives what it left open its verdict.
+func (s *slot) bury(end *lifeEnd) {
+	end.err = end.life.link.Wait()
+	end.life.unwatch()
+	_, open := end.life.oldest()
+	end.orderly = orderly(end.err, open)
+	end.life.end(s.epitaph(end.err))
+}
+
+// failed reports whether a life that was asked to end did so for a reason of
+// its own.
+func failed(err error) bool {
+	exit, ok := errors.AsType[*ExitError](err)
+	return ok && (exit.Err != nil || exit.KilledBy == "")
 }
 
 // orderly reports whether a life that nobody had told to end did so of its own
@@ -199,13 +249,14 @@ const recyclePause = 10 * time.Second
 // recycle ends a life between two requests. It returns with an empty reason if
 // the life ends for another one.
 func (s *slot) recycle(ctx, force context.Context, life *Life, why string, ended <-chan struct{}) (next *Life, reason string) {
-	for s.cfg.watch.recycle.Rolling && next == nil {
+	for s.cfg.watch.recycle.Rolling {
 		var err error
-		if next, err = s.start(ctx); err == nil {
+		if next, err = s.startBeside(ctx, ended); err == nil {
 			break
 		}
-		s.emit(Event{Kind: EventStartFailed, Incarnation: next.Incarnation(), Err: err})
-		next = nil
+		if ctx.Err() == nil && !isClosed(ended) {
+			s.emit(Event{Kind: EventStartFailed, Incarnation: next.Incarnation(), Err: err})
+		}
 		pause, cancel := context.WithTimeout(ctx, recyclePause)
 		select {
 		case <-pause.Done():
@@ -233,6 +284,24 @@ func (s *slot) recycle(ctx, force context.Context, life *Life, why string, ended
 	defer cancel()
 	_ = life.link.Stop(limit) // oversee gets the same from Wait
 	return next, why
+}
+
+// startBeside is start of a successor, which is called off when the life that it
+// is to follow ends before it is ready.
+func (s *slot) startBeside(ctx context.Context, ended <-chan struct{}) (*Life, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	over := make(chan struct{})
+	watch := task.Go(func(context.Context) {
+		select {
+		case <-ended:
+			cancel(because(ErrCanceled, errors.New("supervisor: the life that it was to follow has ended")))
+		case <-over:
+		}
+	})
+	defer watch.Wait()
+	defer close(over)
+	return s.start(ctx)
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -272,13 +341,16 @@ func (s *slot) proceed(ctx context.Context, end lifeEnd) bool {
 	_, unstarted := errors.AsType[*StartError](end.err) // asks err, whose methods may be user code, so before the lock
 	stuck, _ := errors.AsType[*StuckError](end.err)
 	why := orErr(end.err, errEndedByItself)
-	tooOften := because(ErrRestartLimit, why)
+	tooOften, gone := because(ErrRestartLimit, why), because(ErrClosed, why)
 	s.mu.Lock()
 	s.err = end.err
 	s.report(end, unstarted, stuck)
+	if !end.life.up.IsZero() { // a start that fails is no quiet time
+		s.history = s.history.Started(end.life.up)
+	}
+	s.history = s.history.Ended(time.Now(), s.cfg.restart.policy())
 	switch {
 	case s.state == StateStopping:
-		s.becomeLocked(StateIdle)
 		s.mu.Unlock()
 		return false
 	case s.again: // asked for, so it counts for nothing
@@ -286,7 +358,7 @@ func (s *slot) proceed(ctx context.Context, end lifeEnd) bool {
 		switch {
 		case s.held == nil:
 		case s.cfg.restart.Type == Temporary:
-			s.giveUpLocked(end.life, s.held.cause)
+			s.giveUpLocked(end.life, s.held.cause, s.held.cause)
 			s.mu.Unlock()
 			return false
 		default: // the strategy says when to go on
@@ -301,12 +373,9 @@ func (s *slot) proceed(ctx context.Context, end lifeEnd) bool {
 		s.mu.Unlock()
 		return true
 	case end.first && unstarted: // it never was up: whoever launched it is told
-		s.endLocked(why)
+		s.endLocked(why, gone)
 		s.mu.Unlock()
 		return false
-	}
-	if !end.life.up.IsZero() { // a start that fails is no quiet time
-		s.history = s.history.Started(end.life.up)
 	}
 	var d restart.Decision
 	d, s.history = restart.Decide(s.cfg.restart.policy(), s.history, time.Now(), end.orderly, rand.Float64())
@@ -323,13 +392,19 @@ func (s *slot) proceed(ctx context.Context, end lifeEnd) bool {
 		s.wake = wake
 		return s.waitUnlock(ctx, delay.Done())
 	}
-	if d.Limit {
-		why = tooOften
+	switch {
+	case d.Limit:
+		s.giveUpLocked(end.life, tooOften, tooOften)
+	case end.orderly:
+		s.done = true
+		s.endLocked(why, gone)
+		s.emit(Event{Kind: EventDone, Incarnation: end.life.Incarnation(), Pid: pidOf(end.life.link)})
+	default:
+		s.giveUpLocked(end.life, why, gone)
 	}
-	s.giveUpLocked(end.life, why)
 	s.mu.Unlock()
 	if d.Limit && s.cfg.restart.GiveUp == GiveUpSupervisor {
-		s.sup.gen.Load().stop(why)
+		s.sup.gen.Load().stop(tooOften)
 	}
 	return false
 }
@@ -347,40 +422,50 @@ func (s *slot) waitUnlock(ctx context.Context, until <-chan struct{}) bool {
 	defer s.mu.Unlock()
 	s.wake, s.held = nil, nil
 	if s.state == StateStopping {
-		s.becomeLocked(StateIdle)
 		return false
 	}
 	s.becomeLocked(StateStarting)
 	return true
 }
 
-func (s *slot) endLocked(err error) {
-	s.err = err
-	s.gate.shut(err)
+// endLocked leaves the child ended: why is for those who look, refusal for those
+// who send.
+func (s *slot) endLocked(why, refusal error) {
+	s.err = why
+	s.gate.shut(refusal)
 	s.becomeLocked(StateEnded)
 }
 
 // giveUpLocked ends the child for good after a life that was up.
-func (s *slot) giveUpLocked(last *Life, why error) {
-	s.endLocked(why)
+func (s *slot) giveUpLocked(last *Life, why, refusal error) {
+	s.endLocked(why, refusal)
 	s.emit(Event{Kind: EventGivenUp, Incarnation: last.Incarnation(), Err: why})
 }
 
 // report tells the events how a life ended; the mutex is held.
 func (s *slot) report(end lifeEnd, unstarted bool, stuck *StuckError) {
 	e := Event{Kind: EventExited, Incarnation: end.life.Incarnation(), Pid: pidOf(end.life.link), Err: end.err}
+	if stuck != nil && !unstarted { // else start has seen to it
+		s.abandoned.add(stuck, remainsOf(end.life.link))
+	}
 	switch {
 	case unstarted:
 		e.Kind = EventStartFailed
 	case s.life != end.life && stuck == nil:
 		return // it never was up, and nobody was told that it was
-	case stuck != nil:
+	case stuck != nil && !gaveUp(end.life.link):
 		e.Kind = EventStuck
-		s.abandoned.add(stuck, goneWhen(end.life.link))
 	case s.state == StateStopping || s.again:
 		e.Kind = EventStopped
 	case end.recycled != "":
 		e.Kind, e.Text = EventRecycled, end.recycled
 	}
 	s.emit(e)
+}
+
+// gaveUp reports whether a link is a supervisor that ended for a reason of its
+// own, which says more than what it left behind.
+func gaveUp(l Link) bool {
+	b, ok := l.(*branchLink)
+	return ok && b.gen.reason() != nil
 }

@@ -3,6 +3,7 @@ package supervisor_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,7 +37,13 @@ func TestLivenessEndsTheIll(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			eachKind(t, func(t *testing.T, kind supervisor.ChildType) {
 				live := supervisor.Liveness{Every: 100 * time.Millisecond, Timeout: time.Second * testkit.Slowdown}
-				r := startSickly(t, kind, live, supervisor.WithName("ada"), supervisor.Stop{TermGrace: testkit.Limit})
+				stop, ended := supervisor.Stop{TermGrace: testkit.Limit}, supervisor.EventExited
+				if how == "hang" { // and heeds nothing
+					if stop = shortStop; kind == supervisor.Goroutine {
+						ended = supervisor.EventStuck
+					}
+				}
+				r := startSickly(t, kind, live, supervisor.WithName("ada"), stop)
 				was := echoes(t, r)
 				testkit.Until(t, "it was asked and was well", func() bool { return childtest.CallOf[int64](t, r, r.ID, "Asked") > 2 })
 				held := r.Send(t, r.ID, "Heed", "at work")
@@ -49,12 +56,27 @@ func TestLivenessEndsTheIll(t *testing.T) {
 				require.Equal(t, []any{r.ID, "ada", was.Incarnation, was.Pid},
 					[]any{hung.ProcID, hung.Name, hung.Incarnation, hung.Pid}, "child, name, life and process in the event")
 				check(t, hung.Err)
-				end := r.Events.Wait(t, supervisor.EventExited)
+				end := r.Events.Wait(t, ended)
 				check(t, end.Err)
 				var exit *supervisor.ExitError
-				require.ErrorAs(t, end.Err, &exit, "the end of the life")
+				var stuck *supervisor.StuckError
+				switch {
+				case ended == supervisor.EventStuck:
+					require.ErrorAs(t, end.Err, &stuck, "the end of the life")
+					require.Equal(t, "Health", stuck.Method, "where it is stuck")
+					require.Contains(t, stuck.Stack, "(*sickly).Health", "its stack")
+				default:
+					require.ErrorAs(t, end.Err, &exit, "the end of the life")
+				}
 				if kind == supervisor.Process {
 					require.Contains(t, exit.Trace, "goroutine ", "stacks in the error")
+				}
+				if how == "hang" {
+					require.True(t, strings.Contains(hung.Text, "(*sickly).Health"), "stacks in the event:\n%s", hung.Text)
+				}
+				if stuck != nil {
+					r.Gate.Next(t).Release(t, "at last")
+					testkit.Until(t, "nothing is left of it", func() bool { return r.Child(t, r.ID).Stuck == 0 })
 				}
 				r.Events.Wait(t, supervisor.EventRestarting)
 				now := echoes(t, r)
@@ -203,9 +225,9 @@ func TestHealthyOfWorkers(t *testing.T) {
 		require.ErrorIs(t, r.Sup.Healthy(), supervisor.ErrTimeout, "while it is silent")
 		require.GreaterOrEqual(t, time.Since(began), time.Second, "time of Healthy")
 		childtest.CallOf[any](t, r, r.ID, "Ail", "nothing")
-		require.NoError(t, r.Sup.Healthy(), "when it is well again")
+		require.ErrorIs(t, r.Sup.Healthy(), supervisor.ErrTimeout, "while it has not come back from the first question")
 		r.Gate.Next(t).Release(t, "an answer that nobody waits for")
-		require.NoError(t, r.Sup.Healthy(), "after that")
+		testkit.Until(t, "it is well again", func() bool { return r.Sup.Healthy() == nil })
 		shutdown(t, r.Sup)
 	})
 }

@@ -180,6 +180,15 @@ type watchConfig struct {
 	recycle  Recycle
 }
 
+// healthLimit is how long the Health of an object may take: as long as anybody
+// waits for it.
+func (w watchConfig) healthLimit() time.Duration {
+	if w.liveness.Every == 0 {
+		return healthWait
+	}
+	return max(healthWait, w.liveness.timeout())
+}
+
 func (w watchConfig) check() error {
 	if w.liveness.Every < 0 || w.liveness.Timeout < 0 || w.recycle.MaxAge < 0 || w.recycle.MaxMemory < 0 {
 		return fmt.Errorf("%w: negative Liveness or Recycle", ErrBadArgs)

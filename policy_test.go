@@ -39,17 +39,22 @@ func TestRestartTypes(t *testing.T) {
 					return
 				}
 				require.Equal(t, supervisor.StateEnded, stateOf(sup), "state after the end")
-				require.Equal(t, []string{"started", "exited", "given up"}, seen.kinds(), "events")
-				want := tt.end
+				want, end := tt.end, "given up"
 				if want == nil {
-					want = supervisor.ErrClosed
+					want, end = supervisor.ErrClosed, "done"
 				}
+				require.Equal(t, []string{"started", "exited", end}, seen.kinds(), "events")
 				p := named("late", 0, "Anything")
 				err := sup.Send(context.Background(), p) // at once: nobody ends its ctx
 				requireRefused(t, err, want, p)
+				require.ErrorIs(t, err, supervisor.ErrClosed, "it will not come back")
 				require.NotErrorIs(t, err, supervisor.ErrRestartLimit, "no limit was reached")
 				requireRefused(t, sup.TrySend(p), want, p)
-				require.ErrorIs(t, sup.Healthy(), want, "Healthy")
+				if tt.end == nil {
+					require.NoError(t, sup.Healthy(), "Healthy: its work is done")
+				} else {
+					require.ErrorIs(t, sup.Healthy(), want, "Healthy")
+				}
 				<-time.After(time.Hour)
 				require.Equal(t, 1, o.starts(), "starts")
 				require.NoError(t, sup.Restart(t.Context(), 0), "Restart brings it back")

@@ -38,6 +38,7 @@ func (l *processLink) bury() {
 
 // conclude says how the life ended, and of which requests nothing was sent.
 func (l *processLink) conclude() {
+	l.tellHung()
 	exit := l.exitError()
 	l.mu.Lock()
 	orderly := l.ending && l.fault == nil && l.killedBy == "" && (!l.status.Known || l.status.Code == 0)
@@ -75,7 +76,7 @@ func (l *processLink) exitError() *ExitError {
 		Pid: l.process.Pid(), Code: -1, Signal: l.status.Signal, KilledBy: l.killedBy,
 		Uptime: l.uptime, Tail: tail, Trace: trace, Err: l.fault,
 	}
-	e.OOM = l.status.OOM || strings.HasPrefix(firstLine(trace), "fatal error: ") && strings.Contains(firstLine(trace), "out of memory")
+	e.OOM = l.killedBy == "" && l.status.OOM || strings.HasPrefix(firstLine(trace), "fatal error: ") && strings.Contains(firstLine(trace), "out of memory")
 	if l.status.Known && l.status.Signal == 0 {
 		e.Code = l.status.Code
 	}

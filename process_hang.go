@@ -17,6 +17,7 @@ type lastWords struct {
 	refused []*Request    // that it will not execute for that reason
 	asked   chan struct{} // closed when stacks has come; nil if it was not asked
 	stacks  string
+	told    bool // EventHung is emitted, or will not be
 }
 
 // handleOther takes a frame that is no reply.
@@ -104,11 +105,13 @@ func (l *processLink) refusedByEnd(r *Request) bool {
 	return true
 }
 
+func (l *processLink) occupied() bool { return l.handling.Load() }
+
 func (l *processLink) ping(num uint64) {
 	_ = l.writer.Control(wire.Header{Kind: wire.KindPing, Request: num}, nil) // if the pipe is broken the life is over
 }
 
-// takeStacks takes the answer to the question of diagnose.
+// takeStacks takes the answer to the question of askStacks.
 func (l *processLink) takeStacks(text string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,13 +123,13 @@ func (l *processLink) takeStacks(text string) error {
 	return nil
 }
 
-// Why and how long a worker that hangs is asked what it is doing.
+// Why and how long a worker that hangs is asked what it is doing, by either way.
 const (
 	itHung     = "it hung"
 	stacksWait = 500 * time.Millisecond
 )
 
-// condemn ends a worker that hangs.
+// condemn ends a worker that hangs, and returns when it is gone.
 func (l *processLink) condemn(why error) {
 	l.mu.Lock()
 	if l.fault == nil {
@@ -135,39 +138,61 @@ func (l *processLink) condemn(why error) {
 	l.ending = true // no further requests
 	l.last.asked = make(chan struct{})
 	l.mu.Unlock()
-	task.Go(func(context.Context) {
-		l.diagnose()
-		l.mu.Lock()
-		stacks := l.last.stacks
-		l.mu.Unlock()
-		in := l.life.self
-		l.child.slot.emit(Event{Kind: EventHung, Incarnation: in.Incarnation, Pid: l.pid(), Err: why, Text: stacks})
+	grace := l.child.slot.cfg.stop.termGrace()
+	if l.askStacks() {
+		l.tellHung()
 		_ = l.writer.InOrder(wire.Header{Kind: wire.KindStop}) // so that the worker takes SIGTERM for the end
-		l.terminateAgain(l.child.slot.cfg.stop.termGrace())
-		l.kill(itHung)
-		l.awaitDone(killWait)
-	})
+		l.terminateAgain(grace)
+	} else {
+		l.quit(grace)
+	}
+	l.kill(itHung)
+	l.awaitDone(killWait)
 }
 
-// diagnose gets the stacks of a worker that hangs: it is asked, and if it does
-// not answer its runtime is, by SIGQUIT, which ends it.
-func (l *processLink) diagnose() {
+// askStacks gets the stacks of a worker that hangs from itself, if it has ears.
+func (l *processLink) askStacks() bool {
 	_ = l.writer.Control(wire.Header{Kind: wire.KindAskStacks}, nil) // if the pipe is broken the life is over
-	l.mu.Lock()
-	asked := l.last.asked
-	l.mu.Unlock()
 	limit := time.NewTimer(stacksWait)
 	defer limit.Stop()
 	select {
-	case <-asked:
+	case <-l.last.asked:
+		return true
 	case <-l.exit:
 	case <-limit.C:
-		l.mu.Lock()
-		if l.killedBy == "" && !l.exited {
-			l.killedBy = itHung
-		}
-		l.mu.Unlock()
-		_ = l.process.Signal(false, syscall.SIGQUIT) // fails only if it has ended
-		awaitFor(l.exit, stacksWait)
 	}
+	return false
+}
+
+// quit ends a worker that does not answer by SIGQUIT, which its runtime does
+// with the stacks on its way.
+func (l *processLink) quit(grace time.Duration) {
+	l.mu.Lock()
+	if l.killedBy == "" && !l.exited {
+		l.killedBy = itHung
+	}
+	l.mu.Unlock()
+	_ = l.process.Signal(false, syscall.SIGQUIT) // fails only if it has ended
+	wait := min(grace, stacksWait)
+	if awaitFor(l.exit, wait) {
+		return // conclude tells, with the trace
+	}
+	l.tellHung()
+	awaitFor(l.exit, grace-wait)
+}
+
+// tellHung emits the event of a worker that is ended because it hangs, once, if
+// that is so.
+func (l *processLink) tellHung() {
+	l.mu.Lock()
+	hung := l.last.asked != nil && !l.last.told
+	l.last.told = true
+	why := l.fault
+	l.mu.Unlock()
+	if !hung {
+		return
+	}
+	exit := l.exitError()
+	in := l.life.self
+	l.child.slot.emit(Event{Kind: EventHung, Incarnation: in.Incarnation, Pid: exit.Pid, Err: why, Text: exit.Trace})
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,6 +34,8 @@ type processLink struct {
 	decodes sync.WaitGroup // verdicts that wait for user code
 	exit    chan struct{}  // closed when the process has exited
 	done    chan struct{}  // closed when the life has ended
+
+	handling atomic.Bool // a frame has come and is being decoded
 	linkState
 }
 
@@ -174,7 +177,9 @@ func (l *processLink) receive() {
 	for {
 		h, body, err := l.reader.Next()
 		if err == nil {
+			l.handling.Store(true)
 			err = l.handle(h, body)
+			l.handling.Store(false)
 		}
 		if err != nil {
 			l.lost(err)
@@ -324,8 +329,8 @@ func (l *processLink) Stop(ctx context.Context) error {
 	return l.outcome()
 }
 
-// gone is closed when not even the kernel has anything of the process left.
-func (l *processLink) gone() <-chan struct{} { return l.done }
+// remains reports whether the kernel still has something of the process.
+func (l *processLink) remains() bool { return !isClosed(l.done) }
 
 // expectEnd makes the end an orderly one; false if it was already.
 func (l *processLink) expectEnd() bool {

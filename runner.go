@@ -176,16 +176,15 @@ func (r *runner) execute(req *Request, more bool) {
 	replied = true
 }
 
-// finish delivers a verdict; after a fatal one no further request begins.
+// finish delivers a verdict; after a fatal one no further request begins. The
+// end is announced first, so that nobody takes a life for well whose last reply
+// has come; it waits for the reply.
 func (r *runner) finish(req *Request, v verdict) {
-	if !v.fatal {
-		r.sink.reply(req, v)
-		return
+	if v.fatal {
+		r.sink.fail(v.err, r.withdraw())
+		v.more = false
 	}
-	unstarted := r.withdraw()
-	v.more = false
 	r.sink.reply(req, v)
-	r.sink.fail(v.err, unstarted)
 }
 
 // attempt runs the handler; a panic is its error.

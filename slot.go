@@ -75,14 +75,20 @@ type slotState struct {
 	life    *Life // while up or stopping; the last one otherwise
 	err     error // why it has ended, or why the last life ended
 	again   bool  // Restart wants a new life whatever the policy says
+	done    bool  // it has ended in order, and its policy wants no other life
 	counts  lifeCounts
 	history restart.History
-	keeper  *task.Task         // runs the lives; nil before the first
-	cancel  context.CancelFunc // ends the start or the delay that is under way
-	wake    context.CancelFunc // ends the delay only; nil unless waiting for it
-	held    *hold              // the strategy has a part in when the next life comes; or nil
-	stopBy  context.Context    // its end makes the stop of a life that is just starting a kill
-	changed chan struct{}      // closed at the next change of state
+	held    *hold         // the strategy has a part in when the next life comes; or nil
+	changed chan struct{} // closed at the next change of state
+	keeping
+}
+
+// keeping is how the keeper of a child is reached.
+type keeping struct {
+	keeper *task.Task         // runs the lives; nil before the first
+	cancel context.CancelFunc // ends the start or the delay that is under way, or makes the stop of a successor a kill
+	wake   context.CancelFunc // ends the delay only; nil unless waiting for it
+	stopBy context.Context    // its end makes the stop of a life that is just starting a kill
 }
 
 // lifeCounts are over all lives of a child.
@@ -147,10 +153,13 @@ func (s *slot) stop(ctx context.Context, cause error) (stuck, killed []*StuckErr
 		return s.abandoned.left(), nil
 	}
 	if s.state == StateEnded {
-		s.err = nil
+		s.stopBy = ctx
 		s.becomeLocked(StateIdle)
+		hurry := s.cancel
 		s.mu.Unlock()
+		unbind := context.AfterFunc(ctx, hurry) // it may have a successor to stop
 		keeper.Wait()
+		unbind()
 		return s.abandoned.left(), nil
 	}
 	life := s.life
@@ -209,12 +218,23 @@ func (s *slot) restart(ctx, force context.Context) error {
 		s.mu.Unlock()
 		return ErrClosed
 	case StateEnded:
-		s.keeper.Wait() // it has no more to do than return
+		if keeper := s.keeper; !isClosed(keeper.Done()) { // it may have a successor to stop
+			s.mu.Unlock()
+			select {
+			case <-keeper.Done():
+			case <-ctx.Done():
+				return future.Cause(ctx)
+			}
+			return s.restart(ctx, force)
+		}
 		s.launchLocked(force, nil)
 		s.mu.Unlock()
 	case StateWaiting:
-		if s.wake != nil {
+		switch {
+		case s.wake != nil:
 			s.wake()
+		case s.held != nil:
+			s.sup.gen.Load().together.hurry()
 		}
 		s.mu.Unlock()
 	case StateStarting:
@@ -244,7 +264,7 @@ func (s *slot) awaitUp(ctx context.Context, seen uint64) error {
 		case state == StateUp && life.Incarnation() > seen:
 			return nil
 		case state == StateEnded:
-			return err
+			return forGood(err)
 		case state == StateIdle || state == StateStopping:
 			return because(ErrClosed, err)
 		}
@@ -254,6 +274,15 @@ func (s *slot) awaitUp(ctx context.Context, seen uint64) error {
 			return future.Cause(ctx)
 		}
 	}
+}
+
+// forGood is what requests to a child get that has ended and does not come back
+// by itself.
+func forGood(why error) error {
+	if errors.Is(why, ErrRestartLimit) {
+		return why
+	}
+	return because(ErrClosed, why)
 }
 
 // unfinished describes a slot whose stop has not come to its end.

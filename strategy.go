@@ -63,6 +63,7 @@ type together struct {
 	mu     sync.Mutex
 	fallen []fallen // not taken yet
 	run    *task.Task
+	woken  chan struct{} // closed to end the delay; nil unless there is one
 }
 
 // fell is called by the keeper of a child that has ended, under its mutex; it
@@ -120,7 +121,9 @@ func (t *together) restart() {
 				return // who waits is stopped with the rest
 			}
 		}
-		t.release(waiting)
+		if t.release(waiting); isClosed(t.gen.closing) {
+			return // as above
+		}
 	}
 }
 
@@ -148,15 +151,31 @@ func (t *together) stopFollowers(all []fallen, waiting map[*slot]bool) {
 	}
 }
 
-// pause waits until the next lives are due; false if the generation ends.
+// pause waits until the next lives are due, or somebody cannot wait for them;
+// false if the generation ends.
 func (t *together) pause(due time.Time) bool {
+	woken := make(chan struct{})
+	t.mu.Lock()
+	t.woken = woken
+	t.mu.Unlock()
 	limit := time.NewTimer(time.Until(due))
 	defer limit.Stop()
 	select {
 	case <-limit.C:
+	case <-woken:
 	case <-t.gen.closing:
 	}
 	return !isClosed(t.gen.closing)
+}
+
+// hurry ends the delay that is under way: all come back now.
+func (t *together) hurry() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.woken != nil {
+		close(t.woken)
+		t.woken = nil
+	}
 }
 
 // release starts who waits, in order, each when the one before it is up. It

@@ -255,6 +255,7 @@ func (s *Supervisor) Shutdown(ctx context.Context) error {
 	g.stop(nil)
 	select {
 	case <-g.done: // even if ctx has ended
+		s.events.settle(eventGrace)
 		return g.unstopped(nil)
 	default:
 	}
@@ -279,7 +280,10 @@ func (s *Supervisor) Close() error {
 	g := s.gen.Load()
 	g.kill()
 	g.stop(nil)
-	g.awaitKilled()
+	if !g.awaitKilled() {
+		defer s.events.settle(eventGrace)
+		return orErr(g.unstopped(nil), fmt.Errorf("%w: close", ErrTimeout))
+	}
 	s.events.settle(eventGrace)
 	return g.unstopped(nil)
 }
@@ -310,6 +314,7 @@ func (s *Supervisor) Serve(ctx context.Context) error {
 		g.stop(context.Cause(ctx))
 		<-g.done
 	}
+	s.events.settle(eventGrace)
 	if err := g.unstopped(nil); err != nil {
 		return err
 	}

@@ -8,15 +8,17 @@ import (
 	"time"
 
 	"github.com/workerlink/supervisor/internal/awake"
-	"github.com/workerlink/supervisor/internal/proc"
 	"github.com/workerlink/supervisor/internal/task"
 )
 
 // inspected is a link whose life can be asked for signs of life and ended with
-// a diagnosis. No method waits.
+// a diagnosis.
 type inspected interface {
-	// ping asks for a sign of life; Life.answered gets it.
+	// ping asks for a sign of life; Life.answered gets it. It does not wait.
 	ping(num uint64)
+	// occupied reports whether this side is still taking in what the life has
+	// said: a sign of life may be behind it.
+	occupied() bool
 	// condemn ends the life because of why, with the stacks of what it is doing.
 	condemn(why error)
 }
@@ -50,37 +52,6 @@ const (
 	pingOpen                      // its answer
 	pingAnswered                  // nothing: it has come
 )
-
-// ask asks for a sign of life. The answer, if it comes, calls take, which must
-// not wait, on a goroutine of the link's. The question can be forgotten by its
-// number.
-func (l *Life) ask(link inspected, take func(err error)) (num uint64) {
-	l.mu.Lock()
-	l.asked++
-	num = l.asked
-	if l.questions == nil {
-		l.questions = make(map[uint64]func(error))
-	}
-	l.questions[num] = take
-	l.mu.Unlock()
-	link.ping(num)
-	return num
-}
-
-func (l *Life) forget(question uint64) func(error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	take := l.questions[question]
-	delete(l.questions, question)
-	return take
-}
-
-// answered is the answer to a question; one that nobody asked is dropped.
-func (l *Life) answered(question uint64, err error) {
-	if take := l.forget(question); take != nil {
-		take(err)
-	}
-}
 
 // watch begins what the options of the child ask for.
 func (l *Life) watch(cfg watchConfig) {
@@ -307,6 +278,8 @@ func (k *look) due(stood bool) (ask bool, err error) {
 		case stood && k.grants < maxGrants:
 			k.pingAt = now + timeout
 			k.grants++
+		case now >= k.pingAt && v.link.occupied():
+			k.pingAt = now + timeout
 		case now >= k.pingAt:
 			return false, fmt.Errorf("supervisor: no sign of life for %v", timeout)
 		}
@@ -318,57 +291,3 @@ func (k *look) due(stood bool) (ask bool, err error) {
 	}
 	return false, nil
 }
-
-// wear says so, once, when the life is due for recycling.
-func (k *look) wear() {
-	v, r := k.vigil, k.vigil.cfg.recycle
-	if k.worn || v.life.worn == nil {
-		return
-	}
-	why := ""
-	if r.MaxAge > 0 && time.Since(v.life.up) >= r.MaxAge {
-		why = fmt.Sprintf("it is %v old", r.MaxAge)
-	}
-	if now := k.clock.Total(); r.MaxMemory > 0 && now >= k.memoryAt {
-		k.memoryAt = now + slowestLook
-		if size, err := proc.PrivateMemory(pidOf(v.life.link)); err == nil && size > r.MaxMemory { // an error is the end of the process
-			why = fmt.Sprintf("it has %d MiB of its own", size>>20)
-		}
-	}
-	if why != "" {
-		k.worn = true
-		v.life.wear(why)
-	}
-}
-
-// wear makes the life due for recycling.
-func (l *Life) wear(why string) {
-	select {
-	case l.worn <- why:
-	default: // it is already
-	}
-}
-
-// retire takes no further calls; the channel is closed when none is open.
-func (l *Life) retire() (quiet <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.full = true
-	if l.quiet == nil {
-		l.quiet = make(chan struct{})
-		l.checkQuietLocked()
-	}
-	return l.quiet
-}
-
-func (l *Life) checkQuietLocked() {
-	if l.quiet != nil && l.open.next == &l.open {
-		select {
-		case <-l.quiet:
-		default:
-			close(l.quiet)
-		}
-	}
-}
-
-var errNoKillAfter = &libraryError{is: ErrUnsupported, text: "supervisor: KillAfter does not fit a child of kind outside"}

@@ -175,7 +175,7 @@ func (w *worker) start(version int) {
 	}
 	w.mu.Lock()
 	w.methods = m
-	w.actor = newActor(object, newRunner(m, object, w, max(1, w.hello.Concurrency), w.hello.EndOnPanic))
+	w.actor = newActor(ctx, object, newRunner(m, object, w, max(1, w.hello.Concurrency), w.hello.EndOnPanic), w.hello.HealthLimit)
 	stopped := w.stopped
 	w.mu.Unlock()
 	if stopped { // while the factory ran
@@ -353,9 +353,7 @@ const orphanGrace = 500 * time.Millisecond
 // orphaned ends a worker whose host is gone, and all of its process group.
 func (w *worker) orphaned() {
 	done := task.Go(func(context.Context) {
-		w.mu.Lock()
-		a := w.actor
-		w.mu.Unlock()
+		a := w.acting()
 		if a == nil {
 			return
 		}

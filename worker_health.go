@@ -1,35 +1,29 @@
 package supervisor
 
-import (
-	"context"
-	"runtime"
-
-	"github.com/workerlink/supervisor/internal/task"
-	"github.com/workerlink/supervisor/internal/wire"
-)
+import "github.com/workerlink/supervisor/internal/wire"
 
 // ping answers a ping: at once, or when the object has said that it is well.
-// Its ctx ends with the life only: how long the host waits is the host's affair.
+// How long the host waits for that is the host's affair.
 func (w *worker) ping(num uint64) {
-	w.mu.Lock()
-	a := w.actor
-	w.mu.Unlock()
-	var h healthy
-	if a != nil { // it may be asked before there is an object
-		h, _ = a.object.(healthy)
-	}
-	if h == nil {
-		_ = w.writer.Control(wire.Header{Kind: wire.KindPong, Request: num}, nil) // if the pipe is broken receive sees it
-		return
-	}
-	task.Go(func(context.Context) {
-		ctx := context.WithValue(context.Background(), selfKey{}, w.self)
-		if err := contained(func() error { return h.Health(ctx) }); err != nil {
-			_ = w.writer.SendBytes(wire.Header{Kind: wire.KindUnwell, Request: num}, wire.AppendError(nil, toNode(err))) // as above
+	answer := func(err error) {
+		if err != nil {
+			_ = w.writer.SendBytes(wire.Header{Kind: wire.KindUnwell, Request: num}, wire.AppendError(nil, toNode(err))) // if the pipe is broken receive sees it
 			return
 		}
 		_ = w.writer.Control(wire.Header{Kind: wire.KindPong, Request: num}, nil) // as above
-	})
+	}
+	if a := w.acting(); a != nil {
+		a.ask(answer)
+	} else { // it may be asked before there is an object
+		answer(nil)
+	}
+}
+
+// acting is the object at work; nil before it is made.
+func (w *worker) acting() *actor {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.actor
 }
 
 // begun tells the host that the handler of a watched request begins.
@@ -40,9 +34,13 @@ func (w *worker) begun(r *Request) {
 // maxStacks bounds the stacks that are sent, and kept, of a life that hangs.
 const maxStacks = 256 << 10
 
-// sendStacks says what the goroutines of this process are doing.
+// sendStacks says what the goroutines of this process are doing, those of the
+// handlers first.
 func (w *worker) sendStacks() {
-	buf := make([]byte, maxStacks)
-	buf = buf[:runtime.Stack(buf, true)]
-	_ = w.writer.SendBytes(wire.Header{Kind: wire.KindStacks}, buf) // as above
+	var handlers []string
+	if a := w.acting(); a != nil {
+		handlers = a.goroutines()
+	}
+	stacks := stacksBehind(handlers...)
+	_ = w.writer.SendBytes(wire.Header{Kind: wire.KindStacks}, []byte(stacks[:min(len(stacks), maxStacks)])) // as above
 }

@@ -3,6 +3,7 @@ package childtest
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,7 +74,9 @@ func temporaryStays(t *testing.T, k Kind) {
 	require.Equal(t, r.ID, r.Events.Wait(t, supervisor.EventGivenUp).ProcID)
 	testkit.Within(t, prompt, func() {
 		_, err := supervisor.Call[int](r.Ctx, r.Sup, r.ID, "Int", 1)
-		require.EqualError(t, CallErrorOf(t, err, r.ID, "Int").Err, how.Error(), "the reason is how it ended")
+		refusal := CallErrorOf(t, err, r.ID, "Int").Err
+		require.ErrorIs(t, refusal, supervisor.ErrClosed, "it will not come back")
+		require.EqualError(t, refusal, "supervisor: closed: "+strings.TrimPrefix(how.Error(), "supervisor: "), "the reason is how it ended")
 		require.True(t, CallErrorOf(t, err, r.ID, "Int").Unexecuted, "%v", err)
 		require.NotErrorIs(t, err, supervisor.ErrRestartLimit)
 	})

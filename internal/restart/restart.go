@@ -92,6 +92,16 @@ func (h History) Started(now time.Time) History {
 	return h
 }
 
+// Ended notes that a life has ended now. One that was ready for as long as the window of p is a quiet time: delays begin
+// anew after it, whatever follows and why.
+func (h History) Ended(now time.Time, p Policy) History {
+	if !h.ready.IsZero() && now.Sub(h.ready) >= p.withDefaults().Within {
+		h.streak = 0
+	}
+	h.ready = time.Time{}
+	return h
+}
+
 // Decision is what follows the end of a life.
 type Decision struct {
 	Again bool          // another life follows
@@ -102,16 +112,14 @@ type Decision struct {
 // Decide says whether a child whose life has ended now is started again and after what delay, and returns the history
 // to go on with. An orderly end is one that the child itself has chosen, without an error.
 //
-// It is started again if its type wants that and fewer than Max ends in the window before now were followed by a restart; an end that lies exactly
-// Within ago is out of the window. A life that was ready for as long as the window is a quiet time: delays begin anew
-// after it. The jitter of the delay comes from rnd, a number in [0, 1); 0.5 means none. Times should have their monotonic
-// part; without it, a clock that is set back makes earlier ends count as having just happened.
+// It is started again if its type wants that and fewer than Max ends in the window before now were followed by a
+// restart; an end that lies exactly Within ago is out of the window. [History.Ended] is part of it. The jitter of the
+// delay comes from rnd, a number in [0, 1); 0.5 means none. Times should have their monotonic part; without it, a clock
+// that is set back makes earlier ends count as having just happened.
 func Decide(p Policy, h History, now time.Time, orderly bool, rnd float64) (d Decision, next History) {
+	h = h.Ended(now, p)
 	p = p.withDefaults()
 	next.streak = h.streak
-	if !h.ready.IsZero() && now.Sub(h.ready) >= p.Within {
-		next.streak = 0
-	}
 	for _, end := range h.ended {
 		if end.After(now) {
 			end = now

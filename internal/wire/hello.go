@@ -20,6 +20,7 @@ type Hello struct {
 	SelfContained bool
 	FrameLimit    int           // bytes of a payload, both directions
 	CloseGrace    time.Duration // that the object's Close may take
+	HealthLimit   time.Duration // that its Health may take
 }
 
 // Append appends the message to dst. Negative numbers are sent as 0.
@@ -35,7 +36,8 @@ func (m Hello) Append(dst []byte) []byte {
 	dst = appendBool(dst, m.EndOnPanic)
 	dst = appendBool(dst, m.SelfContained)
 	dst = binary.AppendUvarint(dst, uint64(max(0, m.FrameLimit)))
-	return binary.AppendUvarint(dst, uint64(max(0, m.CloseGrace)))
+	dst = binary.AppendUvarint(dst, uint64(max(0, m.CloseGrace)))
+	return binary.AppendUvarint(dst, uint64(max(0, m.HealthLimit)))
 }
 
 // ParseHello reads a Hello; the result holds no views of b. The error is [ErrProtocol]. Whether the versions fit is
@@ -55,6 +57,7 @@ func ParseHello(b []byte) (Hello, error) {
 		SelfContained: c.byte() == 1,
 		FrameLimit:    c.bounded(),
 		CloseGrace:    c.duration(),
+		HealthLimit:   c.duration(),
 	}
 	if c.err != nil {
 		return Hello{}, fmt.Errorf("%w: Hello message %w", ErrProtocol, c.err)
