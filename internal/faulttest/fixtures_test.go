@@ -22,13 +22,17 @@ func eachKind(t *testing.T, test func(t *testing.T, k childtest.Kind)) {
 	}
 }
 
-// times is how often a test does something: few times in an ordinary run, as often as the fault's description says under
-// the build tag soak.
+// times is how often a test does something: few times in an ordinary run, half as often under -short if that is a number to
+// halve, as often as the fault's description says under the build tag soak.
 func times(few, all int) int {
-	if soak {
+	switch {
+	case soak:
 		return all
+	case testing.Short() && few >= 8:
+		return few / 2
+	default:
+		return few
 	}
-	return few
 }
 
 // newSupervisor returns one that is closed at the end of the test.

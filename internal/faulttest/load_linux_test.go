@@ -113,8 +113,14 @@ func TestL03ManyLives(t *testing.T) {
 			for range 2 {
 				was := sup.Snapshot().Children[0]
 				require.NoError(t, syscall.Kill(was.Pid, syscall.SIGKILL), "Kill")
+				var c supervisor.ChildSnapshot
+				defer func() {
+					if t.Failed() {
+						t.Logf("round %d: %+v", lives, c)
+					}
+				}()
 				testkit.Until(t, "there is a next life", func() bool {
-					c := sup.Snapshot().Children[0]
+					c = sup.Snapshot().Children[0]
 					return c.State == supervisor.StateUp && c.Incarnation > was.Incarnation
 				})
 				told, err := supervisor.Call[[]int](ctx, sup, 0, "Told")

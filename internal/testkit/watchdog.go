@@ -13,20 +13,18 @@ import (
 const tracesVariable = "TESTKIT_TRACES"
 
 const (
-	watchdogDefault = 10 * time.Minute // without -timeout
-	watchdogAhead   = 10 * time.Second // before go test itself ends the run, which would hide the workers
-	watchdogWait    = 3 * time.Second  // for the workers' stacks
+	watchdogAhead = 10 * time.Second // before go test itself ends the run, which would hide the workers
+	watchdogWait  = 3 * time.Second  // for the workers' stacks
 )
 
-// watch arms the watchdog, which ends a run that takes too long with the stacks of this process and of its workers. dir is what
-// prepare made.
+// watch arms the watchdog, which ends a run that takes longer than the test flag timeout says, with the stacks of this process
+// and of its workers. dir is what prepare made.
 func watch(dir string) (stop func()) {
-	limit := watchdogDefault
-	if f := flag.Lookup("test.timeout"); f != nil {
-		if d, err := time.ParseDuration(f.Value.String()); err == nil && d > 0 {
-			limit = max(d-watchdogAhead, d/2)
-		}
+	d, err := time.ParseDuration(flag.Lookup("test.timeout").Value.String())
+	if err != nil || d == 0 { // it may take for ever
+		return func() {}
 	}
+	limit := max(d-watchdogAhead, d/2)
 	timer := time.AfterFunc(limit, func() {
 		report(filepath.Join(dir, "traces"), limit)
 		_ = os.RemoveAll(dir) // nothing depends on it
