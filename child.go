@@ -42,6 +42,8 @@ type Life struct {
 	link Link      // set before the first request
 	up   time.Time // when it got ready
 
+	maker atomic.Pointer[string] // the goroutine of its factory in this process; nil before that runs
+
 	worn chan string // why the life is to be recycled; nil if it never is
 
 	mu sync.Mutex

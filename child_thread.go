@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/workerlink/supervisor/internal/task"
@@ -67,7 +68,7 @@ func (c *threadChild) prepare(r *Request) (size int64, err error) {
 
 // Start makes the object.
 func (c *threadChild) Start(ctx context.Context, life *Life) (Link, error) {
-	object, err := buildObject(context.WithValue(ctx, selfKey{}, life.self), c.def, c.spec)
+	object, err := buildObject(context.WithValue(ctx, selfKey{}, life.self), c.def, c.spec, &life.maker)
 	if err != nil {
 		return nil, crossed(err)
 	}
@@ -79,12 +80,14 @@ func (c *threadChild) Start(ctx context.Context, life *Life) (Link, error) {
 }
 
 // buildObject runs a factory; a panic in it, or runtime.Goexit, is its error.
-func buildObject(ctx context.Context, def *definition, spec Spec) (object any, err error) {
+// maker gets the goroutine on which it runs.
+func buildObject(ctx context.Context, def *definition, spec Spec, maker *atomic.Pointer[string]) (object any, err error) {
 	arg, err := def.argument(spec)
 	if err != nil {
 		return nil, library(err)
 	}
 	err = contained(func() (err error) {
+		maker.Store(new(goroutineID()))
 		object, err = def.build(ctx, arg)
 		return err
 	})

@@ -229,7 +229,7 @@ type StuckError struct {
 	ProcID      int
 	Name        string
 	Incarnation uint64
-	Method      string // what it is doing: a method, or Factory or Close; empty if that is not known
+	Method      string // what it is doing: a method, or Factory, Serve, Health or Close; empty if that is not known
 	Stack       string // the stuck goroutine's stack, if it could be found
 	Killed      bool   // it was cut off in its work when the time was over, and is gone
 	Err         error  // why it had to end, if that was no stop; else nil

@@ -117,6 +117,9 @@ func (s *slot) start(ctx context.Context) (*Life, error) {
 	case <-ctx.Done():
 		if !s.lastChance(t) {
 			stuck := &StuckError{ProcID: s.id, Name: s.cfg.name, Incarnation: life.Incarnation(), Method: "Factory"}
+			if maker := life.maker.Load(); maker != nil {
+				stuck.Stack = stacksOf(*maker)
+			}
 			s.emit(Event{Kind: EventStuck, Err: stuck, Incarnation: life.Incarnation()})
 			late := task.Go(func(context.Context) { // it may still come up, and must not stay
 				t.Wait()

@@ -84,6 +84,7 @@ func TestShutdownWhileRolling(t *testing.T) {
 			var stuck *supervisor.StuckError
 			require.ErrorAs(t, err, &stuck, "Shutdown while a factory heeds nothing")
 			require.Equal(t, "Factory", stuck.Method, "what is stuck")
+			require.Contains(t, stuck.Stack, "childtest.", "its stack")
 			next.Release(t, "too late")
 		}
 		require.NotContains(t, r.Events.Kinds(), supervisor.EventRecycled, "events:\n%s", r.Events)
