@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/workerlink/supervisor/future"
 )
@@ -54,8 +55,14 @@ func (b *branch) awaitEnd(limit context.Context, ended <-chan struct{}) bool {
 	return awaitFor(ended, killedWait)
 }
 
-// tree is what the snapshot of the supervisor above shows.
-func (b *branch) tree() *Snapshot { return new(b.sup.Snapshot()) }
+// tree is what the snapshot of the supervisors above shows; nil if it is one of
+// them, and then would never end.
+func (b *branch) tree(above []*Supervisor) *Snapshot {
+	if slices.Contains(above, b.sup) {
+		return nil
+	}
+	return new(b.sup.snapshot(above))
+}
 
 // branchLink is one generation as a life.
 type branchLink struct {

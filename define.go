@@ -128,6 +128,14 @@ func newDefinition[T any](name string, arg reflect.Type, build func(context.Cont
 
 func objectName(t reflect.Type) string { return "object of " + wire.TypeText(t) }
 
+// factoryText is the factory's name for people: of a ready value, its Go type.
+func factoryText(name string) string {
+	if d, err := definitions.find(name); err == nil && d.object {
+		return d.arg.String()
+	}
+	return name
+}
+
 // defineObject names the factory of ready values of type T; often is as good as once.
 func defineObject[T any]() {
 	t := reflect.TypeFor[T]()

@@ -294,7 +294,7 @@ func TestSnapshotAsJSON(t *testing.T) {
 	b, err := json.Marshal(s.Snapshot())
 	require.NoError(t, err, "Snapshot as JSON")
 	require.JSONEq(t, `{"running": false, "strategy": "one-for-one", "open": 0, "unclaimed": 0, "children": [{
-		"proc_id": 0, "name": "cook", "kind": "goroutine", "state": "idle", "restarts": 0,
+		"proc_id": 0, "name": "cook", "type": "define_internal_test.dish", "kind": "goroutine", "state": "idle", "restarts": 0,
 		"load": {"queued": 0, "in_flight": 0, "late": 0}
 	}]}`, string(b), "Snapshot before StartLink")
 	for state := StateIdle; state <= StateEnded; state++ {

@@ -2,9 +2,13 @@ package supervisor
 
 import (
 	"context"
+	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/workerlink/supervisor/internal/lines"
 	"github.com/workerlink/supervisor/internal/task"
 )
 
@@ -20,7 +24,8 @@ const (
 	EventExited
 	// EventStopped says that a life ended because it was asked to.
 	EventStopped
-	// EventRestarting says that a new life follows; N is its delay in nanoseconds.
+	// EventRestarting says that a new life follows; N is its delay in nanoseconds,
+	// so that time.Duration(N) is the delay.
 	EventRestarting
 	// EventGivenUp says that no new life follows; Err says why.
 	EventGivenUp
@@ -72,6 +77,66 @@ type Event struct {
 	Text        string
 	N           int64
 }
+
+// String returns the event as one line for people, without its time: whose it
+// is, what happened, and the first line of what there is to say of it. What a
+// terminal would obey is escaped. The text is not for parsing.
+func (e Event) String() string {
+	var b strings.Builder
+	if e.ProcID < 0 {
+		b.WriteString("supervisor")
+	} else {
+		fmt.Fprintf(&b, "child %d%s", e.ProcID, quoted(e.Name))
+	}
+	if e.Incarnation != 0 {
+		fmt.Fprintf(&b, ", life %d", e.Incarnation)
+	}
+	if e.Pid != 0 {
+		fmt.Fprintf(&b, ", pid %d", e.Pid)
+	}
+	b.WriteString(": " + e.Kind.String())
+	if more := e.more(); more != "" {
+		b.WriteString(e.separator() + more)
+	}
+	if e.Err != nil {
+		b.WriteString(": " + oneLine(strings.TrimPrefix(errorText(e.Err), "supervisor: ")))
+	}
+	return b.String()
+}
+
+// more is what Text and N say, by the kind.
+func (e Event) more() string {
+	text := oneLine(e.Text)
+	switch e.Kind {
+	case EventRestarting:
+		return e.delay()
+	case EventDropped:
+		return strconv.FormatInt(e.N, 10) + " events"
+	case EventLateReply:
+		return fmt.Sprintf("%s, %d so far", text, e.N)
+	case EventHung: // its stacks; Err says more
+		return ""
+	default:
+		return text
+	}
+}
+
+func (e Event) separator() string {
+	switch e.Kind {
+	case EventPanic:
+		return " in "
+	case EventRestarting, EventDropped:
+		return " "
+	default:
+		return ": "
+	}
+}
+
+// delay is the N of EventRestarting in words.
+func (e Event) delay() string { return "in " + time.Duration(e.N).String() }
+
+// oneLine is the first line of a text, safe to print.
+func oneLine(s string) string { return lines.Clean([]byte(firstLine(s))) }
 
 const eventQueueLimit = 1024
 

@@ -13,6 +13,7 @@ type history struct {
 
 	mu      sync.Mutex
 	events  []pastEvent // the last ones, oldest first
+	exit    error       // how the last life ended that was not asked to, or the child; nil if in order
 	samples []sample
 	at      int // where the next sample goes, once there are enough
 }
@@ -56,10 +57,36 @@ func (h *history) addEvent(e Event) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.noteExitLocked(e)
 	if len(h.events) == keptEvents {
 		h.events = slices.Delete(h.events, 0, 1)
 	}
-	h.events = append(h.events, pastEvent{e.Kind, time.Now(), e.Incarnation, e.Err, firstLine(e.Text)})
+	text := firstLine(e.Text)
+	if e.Kind == EventRestarting {
+		text = e.delay()
+	}
+	h.events = append(h.events, pastEvent{e.Kind, time.Now(), e.Incarnation, e.Err, text})
+}
+
+// noteExitLocked keeps how lives end. An end that was asked for, and went well,
+// says nothing about how the child fares.
+func (h *history) noteExitLocked(e Event) {
+	switch e.Kind {
+	case EventExited, EventStartFailed, EventGivenUp, EventStuck:
+		h.exit = e.Err
+	case EventStopped:
+		if e.Err != nil {
+			h.exit = e.Err
+		}
+	}
+}
+
+// lastExit is how the child last ended without being asked to; it outlives
+// Shutdown.
+func (h *history) lastExit() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.exit
 }
 
 // EventSnapshot is one of the last events of a child.
@@ -67,7 +94,7 @@ type EventSnapshot struct {
 	Time        time.Time `json:"time"`
 	Kind        string    `json:"kind"`
 	Incarnation uint64    `json:"incarnation,omitempty"`
-	Text        string    `json:"text,omitempty"` // its error or its first line
+	Text        string    `json:"text,omitempty"` // its error, its first line or, of a restart, its delay
 }
 
 // lastEvents returns the events; their errors may be a user's.

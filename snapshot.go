@@ -4,8 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/workerlink/supervisor/internal/proc"
@@ -13,6 +12,8 @@ import (
 )
 
 // Snapshot is what a supervisor knows of itself at one moment, as plain data.
+// Its JSON can be read back into a Snapshot: errors are text in both, and what
+// an object told of itself comes back as JSON has it.
 type Snapshot struct {
 	Running   bool            `json:"running"`
 	Strategy  string          `json:"strategy"`
@@ -25,16 +26,17 @@ type Snapshot struct {
 type ChildSnapshot struct {
 	ProcID      int       `json:"proc_id"`
 	Name        string    `json:"name,omitempty"`
-	Kind        string    `json:"kind"` // goroutine, process, supervisor, or outside
+	Type        string    `json:"type,omitempty"` // the factory's name; of a ready object, or a kind made elsewhere, the Go type
+	Kind        string    `json:"kind"`           // goroutine, process, supervisor, or outside
 	State       State     `json:"state"`
 	Pid         int       `json:"pid,omitempty"`
 	Incarnation uint64    `json:"incarnation,omitempty"`
 	Since       time.Time `json:"since,omitzero"` // when the life got ready
 	Restarts    int       `json:"restarts"`       // by the policy
 	Recycled    int       `json:"recycled,omitempty"`
-	Stuck       int       `json:"stuck,omitempty"` // earlier lives that could not be ended and still run
-	LastExit    string    `json:"last_exit,omitempty"`
-	Memory      int64     `json:"memory,omitempty"` // resident bytes of the process that it shares with nobody; Linux only
+	Stuck       int       `json:"stuck,omitempty"`     // earlier lives that could not be ended and still run
+	LastExit    string    `json:"last_exit,omitempty"` // how it last ended without being asked to; it stays after Shutdown
+	Memory      int64     `json:"memory,omitempty"`    // resident bytes of the process that it shares with nobody; Linux only
 	Load        Load      `json:"load"`
 	Timing      Timing    `json:"timing,omitzero"`
 	Object      any       `json:"object,omitempty"` // of the object's own Snapshot hook
@@ -72,7 +74,11 @@ var snapshotterType = reflect.TypeFor[snapshotter]()
 // Snapshot describes the supervisor and its children. Objects with a method
 // Snapshot() any are asked for theirs between two requests; one that is busy
 // for longer than 100 ms is left out.
-func (s *Supervisor) Snapshot() Snapshot {
+func (s *Supervisor) Snapshot() Snapshot { return s.snapshot(nil) }
+
+// snapshot is Snapshot below those above. A supervisor among them is not shown
+// again: it would never end.
+func (s *Supervisor) snapshot(above []*Supervisor) Snapshot {
 	g := s.gen.Load()
 	stats := g.inbox.Stats()
 	children := s.children()
@@ -80,10 +86,17 @@ func (s *Supervisor) Snapshot() Snapshot {
 		Running: g.phase() == running, Strategy: s.opts.strategy.String(), Open: stats.Open, Unclaimed: stats.Unclaimed,
 		Children: make([]ChildSnapshot, len(children)),
 	}
+	above = append(slices.Clip(above), s)
 	tasks := make([]*task.Task, len(children))
 	for i, sl := range children {
 		shot.Children[i] = sl.snapshot()
-		tasks[i] = task.Go(func(context.Context) { shot.Children[i].Object = sl.objectSnapshot() })
+		tasks[i] = task.Go(func(context.Context) { // these may take their time, so all at once
+			if b, ok := sl.child.(*branch); ok {
+				shot.Children[i].Tree = b.tree(above)
+				return
+			}
+			shot.Children[i].Object = sl.objectSnapshot()
+		})
 	}
 	for _, t := range tasks {
 		t.Wait()
@@ -99,8 +112,12 @@ func (s *slot) snapshot() ChildSnapshot {
 	if s.cfg.kind == Process && c.Pid != 0 {
 		c.Memory, _ = proc.PrivateMemory(c.Pid) // it may just have ended, or the system may not tell
 	}
-	if b, ok := s.child.(*branch); ok {
-		c.Kind, c.Tree = "supervisor", b.tree()
+	c.Type = s.typeText()
+	if _, ok := s.child.(*branch); ok {
+		c.Kind = "supervisor"
+	}
+	if last == nil {
+		last = s.past.lastExit()
 	}
 	if last != nil {
 		c.LastExit = errorText(last) // perhaps user code, so not under the lock
@@ -153,51 +170,16 @@ func (s *slot) objectSnapshot() any {
 // this name are hooks and never in a table.
 const hookSnapshot = "Snapshot"
 
-// String draws the children, and those of supervisors below, as a tree: one line
-// each.
-func (s Snapshot) String() string {
-	var b strings.Builder
-	s.draw(&b, "", "supervisor")
-	return b.String()
-}
-
-func (s *Snapshot) draw(b *strings.Builder, indent, title string) {
-	state := "stopped"
-	if s.Running {
-		state = "running"
+// typeText says what the child is, for those that have no name.
+func (s *slot) typeText() string {
+	switch c := s.child.(type) {
+	case *threadChild:
+		return factoryText(c.spec.name)
+	case *processChild:
+		return factoryText(c.name)
+	case *branch:
+		return ""
+	default:
+		return fmt.Sprintf("%T", c)
 	}
-	fmt.Fprintf(b, "%s, %s, %s\n", title, state, s.Strategy)
-	for i := range s.Children {
-		c := &s.Children[i]
-		branch, below := "├─ ", "│  "
-		if i == len(s.Children)-1 {
-			branch, below = "└─ ", "   "
-		}
-		b.WriteString(indent + branch)
-		if c.Tree != nil {
-			c.Tree.draw(b, indent+below, c.title()+" supervisor")
-			continue
-		}
-		b.WriteString(c.title() + " " + c.Kind + ", " + c.State.String())
-		if c.Pid != 0 {
-			fmt.Fprintf(b, ", pid %d", c.Pid)
-		}
-		if c.Restarts > 0 {
-			fmt.Fprintf(b, ", restarts %d", c.Restarts)
-		}
-		if c.Load.InFlight+c.Load.Queued > 0 {
-			fmt.Fprintf(b, ", requests %d+%d", c.Load.InFlight, c.Load.Queued)
-		}
-		if c.LastExit != "" {
-			fmt.Fprintf(b, ", last: %s", strings.TrimPrefix(firstLine(c.LastExit), "supervisor: "))
-		}
-		b.WriteString("\n")
-	}
-}
-
-func (c *ChildSnapshot) title() string {
-	if c.Name == "" {
-		return strconv.Itoa(c.ProcID)
-	}
-	return strconv.Itoa(c.ProcID) + " " + strconv.Quote(c.Name)
 }

@@ -54,7 +54,7 @@ func TestSnapshotOfARunningTree(t *testing.T) {
 		require.Equal(t, 1, one.Timing.Samples, "timed requests of the first")
 		one.Incarnation, one.Events, one.Timing = 0, nil, supervisor.Timing{}
 		require.Equal(t, supervisor.ChildSnapshot{
-			ProcID: 0, Name: "teller", Kind: "goroutine", State: supervisor.StateUp, Since: up, Object: map[string]int{"told": 1},
+			ProcID: 0, Name: "teller", Type: "*supervisor_test.teller", Kind: "goroutine", State: supervisor.StateUp, Since: up, Object: map[string]int{"told": 1},
 		}, one, "the first child")
 		two := s.Children[1]
 		require.Equal(t, []any{"outside", supervisor.StateUp, 2, errDied.Error()},

@@ -91,9 +91,9 @@ func TestTreeStartsAndDescribesItself(t *testing.T) {
 		tr := newTree(t, supervisor.OneForOne)
 		require.Equal(t, `supervisor, stopped, one-for-one
 ├─ 0 "first" goroutine, idle
-├─ 1 "mid" supervisor, stopped, one-for-one
+├─ 1 "mid" supervisor, idle, one-for-one
 │  ├─ 0 "inner" goroutine, idle
-│  └─ 1 "deep" supervisor, stopped, one-for-one
+│  └─ 1 "deep" supervisor, idle, one-for-one
 │     └─ 0 "deepest" goroutine, idle
 └─ 2 "last" goroutine, idle
 `, tr.root.Snapshot().String(), "the tree before StartLink")
@@ -108,10 +108,10 @@ func TestTreeStartsAndDescribesItself(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, `supervisor, running, one-for-one
 ├─ 0 "first" goroutine, up
-├─ 1 "mid" supervisor, running, one-for-one
+├─ 1 "mid" supervisor, up, one-for-one
 │  ├─ 0 "inner" goroutine, up
-│  └─ 1 "deep" supervisor, running, one-for-one
-│     └─ 0 "deepest" goroutine, up, requests 1+1
+│  └─ 1 "deep" supervisor, up, one-for-one
+│     └─ 0 "deepest" goroutine, up, requests 1+1, oldest Nap for 0s
 └─ 2 "last" goroutine, up
 `, tr.root.Snapshot().String(), "the tree")
 		shot := tr.root.Snapshot().Children[1]

@@ -33,7 +33,10 @@ func snapshotShows(t *testing.T, k Kind) {
 	r.ID = r.Register(t, r.Job(), supervisor.WithName("ada"))
 	shot := r.Sup.Snapshot()
 	require.False(t, shot.Running, "Running before the start")
-	require.Equal(t, []supervisor.ChildSnapshot{{ProcID: r.ID, Name: "ada", Kind: k.Name, State: supervisor.StateIdle}}, shot.Children)
+	require.Len(t, shot.Children, 1)
+	idle := shot.Children[0]
+	require.NotEmpty(t, idle.Type, "what it is")
+	require.Equal(t, supervisor.ChildSnapshot{ProcID: r.ID, Name: "ada", Type: idle.Type, Kind: k.Name, State: supervisor.StateIdle}, idle)
 
 	began := time.Now()
 	r.StartLink(t)
