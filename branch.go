@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/workerlink/supervisor/future"
 )
@@ -17,7 +18,12 @@ import (
 // whether a fresh generation follows. Unless [Stop] says otherwise it has as long
 // to stop as the supervisor above, so that a tree stops depth first under one
 // deadline. It takes no requests: those go to s itself, whose methods StartLink,
-// Shutdown and Close are now the other supervisor's to call.
+// Shutdown and Close are now the other supervisor's to call. What would make a
+// circle is an [ErrBadArgs] of RegisterChild.
+//
+// It is the preferred way to build a tree. By its Serve a supervisor can be an
+// [Object] as well, but then [Supervisor.Snapshot] and [Supervisor.Healthy] do not
+// look into it, and it has its own times to stop.
 func (s *Supervisor) AsChild() Child { return &branch{s} }
 
 // branch is a supervisor as a child.
@@ -56,12 +62,69 @@ func (b *branch) awaitEnd(limit context.Context, ended <-chan struct{}) bool {
 }
 
 // tree is what the snapshot of the supervisors above shows; nil if it is one of
-// them, and then would never end.
+// them. RegisterChild sees to it that it is none, but a look must end anyway.
 func (b *branch) tree(above []*Supervisor) *Snapshot {
 	if slices.Contains(above, b.sup) {
 		return nil
 	}
 	return new(b.sup.snapshot(above))
+}
+
+// joining are the branches that are just being registered: those that are can
+// be found in their supervisors. Without them two that are registered at the same
+// time could make a circle.
+var joining struct {
+	mu    sync.Mutex
+	edges []joint
+}
+
+// joint is a supervisor and one that is to be below it.
+type joint struct{ above, below *Supervisor }
+
+// join notes that child is to be below s, until done is called. It is an error if
+// s is below it already.
+func (s *Supervisor) join(child Child) (done func(), err error) {
+	b, ok := child.(*branch)
+	if !ok {
+		return func() {}, nil
+	}
+	joining.mu.Lock()
+	defer joining.mu.Unlock()
+	if b.sup.reaches(s, make(map[*Supervisor]bool)) {
+		what := fmt.Sprintf("the %v cannot be below the %v", b.sup, s)
+		if b.sup == s {
+			what += ": it is the same one"
+		} else {
+			what += ": that is below it already"
+		}
+		return nil, fmt.Errorf("%w: %s", ErrBadArgs, what)
+	}
+	edge := joint{above: s, below: b.sup}
+	joining.edges = append(joining.edges, edge)
+	return func() {
+		joining.mu.Lock()
+		defer joining.mu.Unlock()
+		i := slices.Index(joining.edges, edge)
+		joining.edges = slices.Delete(joining.edges, i, i+1)
+	}, nil
+}
+
+// reaches reports whether s is other or above it; seen are those that were asked.
+// The mutex of joining is held.
+func (s *Supervisor) reaches(other *Supervisor, seen map[*Supervisor]bool) bool {
+	if s == other {
+		return true
+	}
+	if seen[s] {
+		return false
+	}
+	seen[s] = true
+	for _, sl := range s.present() {
+		if b, ok := sl.child.(*branch); ok && b.sup.reaches(other, seen) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(joining.edges, func(j joint) bool { return j.above == s && j.below.reaches(other, seen) })
 }
 
 // branchLink is one generation as a life.

@@ -107,6 +107,11 @@ func (s *Supervisor) RegisterChild(ctx context.Context, c Child, opts ...ChildOp
 		return -1, &whereError{"register", err}
 	}
 	cfg.forBranch(c)
+	joined, err := s.join(c)
+	if err != nil {
+		return -1, &whereError{"register", err}
+	}
+	defer joined()
 	return s.add(ctx, cfg, func(*slot) (Child, error) { return c, nil })
 }
 

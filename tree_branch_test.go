@@ -2,6 +2,7 @@ package supervisor_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,24 +191,73 @@ func TestTreeByServe(t *testing.T) {
 	})
 }
 
-// What cannot be a tree is refused by the start.
+// hidden is a branch that its supervisor does not know for one.
+type hidden struct{ branch supervisor.Child }
+
+// Start starts the branch.
+func (h hidden) Start(ctx context.Context, life *supervisor.Life) (supervisor.Link, error) {
+	return h.branch.Start(ctx, life)
+}
+
+// What would be a circle is refused at once, and names both.
+func TestNoCircle(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		sups := make([]*supervisor.Supervisor, 3)
+		for i, name := range []string{"one", "two", "three"} {
+			sups[i] = newSupervisor(t, supervisor.Goroutine)
+			register(t, sups[i], supervisor.Object(newDesk()), supervisor.WithName(name))
+		}
+		for i := range 2 {
+			_, err := sups[i].RegisterChild(t.Context(), sups[i+1].AsChild())
+			require.NoError(t, err, "RegisterChild of a chain")
+		}
+		for i, words := range [][]string{{`"one"`, "the same"}, {`"one"`, `"two"`}, {`"one"`, `"three"`}} {
+			id, err := sups[i].RegisterChild(t.Context(), sups[0].AsChild())
+			require.ErrorIs(t, err, supervisor.ErrBadArgs, "RegisterChild that closes a circle of %d", i+1)
+			for _, word := range words {
+				require.ErrorContains(t, err, word, "RegisterChild that closes a circle of %d", i+1)
+			}
+			require.Equal(t, -1, id, "id of what was refused")
+		}
+		require.NoError(t, sups[0].StartLink(context.Background()), "StartLink of the chain")
+		require.NoError(t, sups[1].Unregister(t.Context(), 1), "Unregister of the last link")
+		_, err := sups[2].RegisterChild(t.Context(), sups[0].AsChild())
+		require.NoError(t, err, "RegisterChild the other way round, once it is no circle any more")
+
+		alone := newSupervisor(t, supervisor.Goroutine)
+		_, err = alone.RegisterChild(t.Context(), hidden{alone.AsChild()})
+		require.NoError(t, err, "RegisterChild of what is not known for a branch")
+		require.ErrorIs(t, alone.StartLink(context.Background()), supervisor.ErrBadArgs, "StartLink of a supervisor below itself")
+	})
+}
+
+// Of two that are hung below each other at the same time one is refused, or both.
+func TestNoCircleOfTwoAtOnce(t *testing.T) {
+	for range 200 {
+		one, other := newSupervisor(t, supervisor.Goroutine), newSupervisor(t, supervisor.Goroutine)
+		first := make(chan error, 1)
+		go func() {
+			_, err := one.RegisterChild(context.Background(), other.AsChild())
+			first <- err
+		}()
+		_, second := other.RegisterChild(context.Background(), one.AsChild())
+		refused := []error{second, <-first}
+		require.Error(t, errors.Join(refused...), "RegisterChild of each below the other")
+		for _, err := range refused {
+			if err != nil {
+				require.ErrorIs(t, err, supervisor.ErrBadArgs, "RegisterChild of each below the other")
+			}
+		}
+		require.NotEmpty(t, one.Snapshot().String(), "the tree, which has an end")
+	}
+}
+
+// One that runs by itself cannot be started by another one as well.
 func TestNoTree(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		sup := newSupervisor(t, supervisor.Goroutine)
-		_, err := sup.RegisterChild(t.Context(), sup.AsChild())
-		require.NoError(t, err, "RegisterChild")
-		require.ErrorIs(t, sup.StartLink(context.Background()), supervisor.ErrBadArgs, "StartLink of a supervisor below itself")
-
-		one, other := newSupervisor(t, supervisor.Goroutine), newSupervisor(t, supervisor.Goroutine)
-		_, err = one.RegisterChild(t.Context(), other.AsChild())
-		require.NoError(t, err, "RegisterChild")
-		_, err = other.RegisterChild(t.Context(), one.AsChild())
-		require.NoError(t, err, "RegisterChild")
-		require.ErrorContains(t, one.StartLink(within(t, time.Minute)), "running already", "StartLink of a ring")
-
 		running := started(t, supervisor.Goroutine, supervisor.Object(newDesk()))
 		above := newSupervisor(t, supervisor.Goroutine)
-		_, err = above.RegisterChild(t.Context(), running.AsChild())
+		_, err := above.RegisterChild(t.Context(), running.AsChild())
 		require.NoError(t, err, "RegisterChild")
 		require.ErrorContains(t, above.StartLink(context.Background()), "running already", "StartLink above one that runs")
 		require.NoError(t, running.Healthy(), "Healthy of the one that runs: it is left alone")
