@@ -18,7 +18,8 @@ import (
 // whether a fresh generation follows. Unless [Stop] says otherwise it has as long
 // to stop as the supervisor above, so that a tree stops depth first under one
 // deadline. It takes no requests: those go to s itself, whose methods StartLink,
-// Shutdown and Close are now the other supervisor's to call. What would make a
+// Shutdown and Close are now the other supervisor's to call. Of [Recycle] it
+// takes MaxAge alone. What would make a
 // circle is an [ErrBadArgs] of RegisterChild.
 //
 // It is the preferred way to build a tree. By its Serve a supervisor can be an
@@ -179,15 +180,21 @@ func (s *Supervisor) startFresh(ctx context.Context) error {
 	return s.StartLink(ctx)
 }
 
-// forBranch gives a branch the times of the supervisor above it.
-func (c *childConfig) forBranch(child Child) {
+// forBranch gives a branch the times of the supervisor above it, and refuses
+// what cannot be had of a branch; of that, defaults are left out.
+func (c *childConfig) forBranch(child Child, opts []ChildOption) error {
 	if _, ok := child.(*branch); !ok {
-		return
+		return nil
 	}
+	if r := given(opts).watch.recycle; r.MaxRequests > 0 || r.Rolling {
+		return unfit("Recycle.MaxRequests or Rolling", "supervisor")
+	}
+	c.watch.recycle.MaxRequests, c.watch.recycle.Rolling = 0, false
 	if c.stop == (Stop{}) {
 		c.stop.Grace = math.MaxInt64
 	}
 	if c.startTimeout == defaultStartTimeout {
 		c.startTimeout = math.MaxInt64 // each child below has its own
 	}
+	return nil
 }

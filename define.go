@@ -76,6 +76,49 @@ func Object[T any](v T) Spec {
 	return Spec{name: objectName(reflect.TypeFor[T]()), arg: v}
 }
 
+var (
+	serviceType = reflect.TypeFor[service]()
+	healthyType = reflect.TypeFor[healthy]()
+)
+
+// forSpec refuses what the child's object cannot do; of that, defaults are left
+// out.
+func (c *childConfig) forSpec(s Spec, opts []ChildOption) error {
+	d, err := definitions.find(s.name)
+	if err != nil {
+		return nil // which is said later
+	}
+	if c.kind != Goroutine || c.watch.liveness.Every == 0 || d.mayTellHealth(s) {
+		return nil
+	}
+	if given(opts).watch.liveness.Every > 0 {
+		return unfit("Liveness without a method Health(ctx) error", "goroutine")
+	}
+	c.watch.liveness = Liveness{}
+	return nil
+}
+
+// mayTellHealth is false if the object surely has no Health hook. What a factory
+// that returns an interface makes is not known before.
+func (d *definition) mayTellHealth(s Spec) bool {
+	if d.object && s.encoded == nil && s.arg != nil {
+		held := reflect.TypeOf(s.arg)
+		if d.arg.Kind() != reflect.Interface && held.Kind() != reflect.Pointer {
+			held = reflect.PointerTo(held) // as its table holds it
+		}
+		return held.Implements(healthyType)
+	}
+	if d.methods == nil { // Declare
+		return true
+	}
+	m, err := d.methods()
+	if err != nil {
+		return true // which is said later
+	}
+	t := m.table.Type()
+	return t.Kind() == reflect.Interface || t.Implements(healthyType)
+}
+
 // held is the object as its table binds it: a plain value is held by address,
 // so that it keeps its state and its pointer methods count.
 func held[T any](v T, err error) (any, error) {
@@ -155,8 +198,15 @@ func (d *definition) encodeArg(s Spec) ([]byte, error) {
 	case d.lacks(s):
 		return nil, d.takes()
 	case d.object:
+		if d.arg.Kind() == reflect.Func {
+			return nil, fmt.Errorf("%w: a function (%v) stays in the host: register it with WithType(Goroutine), and not WithCopy", ErrEncode, d.arg)
+		}
 		if _, ok := types.Name(d.arg); !ok {
-			return nil, fmt.Errorf("%w: %v was not named by RegisterType", ErrEncode, d.arg)
+			hint := ""
+			if d.arg.Implements(serviceType) {
+				hint = "; to keep its Serve loop in the host register it with WithType(Goroutine)"
+			}
+			return nil, fmt.Errorf("%w: %v was not named by RegisterType%s", ErrEncode, d.arg, hint)
 		}
 		if err := wire.CheckLossless(s.arg); err != nil {
 			return nil, err

@@ -244,6 +244,7 @@ func (c *childConfig) dropUnfit() {
 	}
 	if c.kind != Process || c.outside {
 		c.share, c.watch.recycle.MaxMemory = nil, 0
+		c.watch.recycle.Rolling = c.watch.recycle.Rolling && c.watch.recycle.on()
 	}
 	if c.outside {
 		c.handlers.concurrency, c.handlers.timings = 0, false
@@ -251,13 +252,25 @@ func (c *childConfig) dropUnfit() {
 	}
 }
 
+// given is what the options of Register themselves say, without the defaults.
+func given(opts []ChildOption) (c childConfig) {
+	for _, o := range opts {
+		o.applyChild(&c)
+	}
+	return c
+}
+
+// unfit refuses an option that a child of this kind cannot have.
+func unfit(what, kind string) error {
+	return &libraryError{is: ErrUnsupported, text: fmt.Sprintf("supervisor: %s does not fit a child of kind %s", what, kind)}
+}
+
 func (c *childConfig) check() error {
 	unfit := func(what string) error {
-		kind := c.kind.String()
 		if c.outside {
-			kind = "outside"
+			return unfit(what, "outside")
 		}
-		return &libraryError{is: ErrUnsupported, text: fmt.Sprintf("supervisor: %s does not fit a child of kind %s", what, kind)}
+		return unfit(what, c.kind.String())
 	}
 	switch {
 	case c.kind != Goroutine && c.kind != Process:

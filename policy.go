@@ -138,8 +138,9 @@ func orDefault(d, def time.Duration) time.Duration {
 // frozen, or an object whose Health(ctx) error hook fails or does not return.
 // Health is called beside the requests, so a long request is no illness; an
 // object without the hook shows by its process that it lives, so a goroutine
-// child needs the hook. Time in which the host itself stood still does not
-// count. Off by default.
+// child needs the hook: without it Register returns [ErrUnsupported], unless its
+// factory returns an interface, of which only the life shows what it can do. Time
+// in which the host itself stood still does not count. Off by default.
 type Liveness struct {
 	Every   time.Duration // between an answer and the next question; 0 means off
 	Timeout time.Duration // for the answer, default 10 s
@@ -190,8 +191,13 @@ func (w watchConfig) healthLimit() time.Duration {
 }
 
 func (w watchConfig) check() error {
-	if w.liveness.Every < 0 || w.liveness.Timeout < 0 || w.recycle.MaxAge < 0 || w.recycle.MaxMemory < 0 {
+	switch {
+	case w.liveness.Every < 0 || w.liveness.Timeout < 0 || w.recycle.MaxAge < 0 || w.recycle.MaxMemory < 0:
 		return fmt.Errorf("%w: negative Liveness or Recycle", ErrBadArgs)
+	case w.liveness.Timeout > 0 && w.liveness.Every == 0:
+		return fmt.Errorf("%w: Liveness.Timeout without Every: nothing would be asked", ErrBadArgs)
+	case w.recycle.Rolling && !w.recycle.on():
+		return fmt.Errorf("%w: Recycle.Rolling without a limit: nothing would be recycled", ErrBadArgs)
 	}
 	return nil
 }

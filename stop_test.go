@@ -63,6 +63,9 @@ func (c *closer) Deaf(ctx context.Context) error {
 // Nap takes a second.
 func (c *closer) Nap() int { <-time.After(time.Second); return 1 }
 
+// Health is the hook: it is always well.
+func (c *closer) Health(context.Context) error { return nil }
+
 // Close is the hook.
 func (c *closer) Close() error {
 	if c.hold != nil {

@@ -85,6 +85,9 @@ func (s *Supervisor) newGeneration() *generation {
 // gone.
 func (s *Supervisor) Register(ctx context.Context, spec Spec, opts ...ChildOption) (id int, err error) {
 	cfg, err := newChildConfig(s.kind, false, s.opts.defaults, opts)
+	if err == nil {
+		err = cfg.forSpec(spec, opts)
+	}
 	if err != nil {
 		return -1, &whereError{fmt.Sprintf("register %q", spec.name), err}
 	}
@@ -103,10 +106,12 @@ func (s *Supervisor) RegisterChild(ctx context.Context, c Child, opts ...ChildOp
 		return -1, fmt.Errorf("%w: nil Child", ErrBadArgs)
 	}
 	cfg, err := newChildConfig(s.kind, true, s.opts.defaults, opts)
+	if err == nil {
+		err = cfg.forBranch(c, opts)
+	}
 	if err != nil {
 		return -1, &whereError{"register", err}
 	}
-	cfg.forBranch(c)
 	joined, err := s.join(c)
 	if err != nil {
 		return -1, &whereError{"register", err}
