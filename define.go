@@ -81,12 +81,15 @@ var (
 	healthyType = reflect.TypeFor[healthy]()
 )
 
-// forSpec refuses what the child's object cannot do; of that, defaults are left
-// out.
+// forSpec gives the child the name that its object has for itself, and refuses
+// what its object cannot do; of that, defaults are left out.
 func (c *childConfig) forSpec(s Spec, opts []ChildOption) error {
 	d, err := definitions.find(s.name)
 	if err != nil {
 		return nil // which is said later
+	}
+	if c.name == "" && d.object {
+		c.name = nameOf(s.arg)
 	}
 	if c.kind != Goroutine || c.watch.liveness.Every == 0 || d.mayTellHealth(s) {
 		return nil
@@ -117,6 +120,22 @@ func (d *definition) mayTellHealth(s Spec) bool {
 	}
 	t := m.table.Type()
 	return t.Kind() == reflect.Interface || t.Implements(healthyType)
+}
+
+// nameOf is what a service calls itself, as suture's do; "" if it does not.
+// A supervisor is told by its type.
+func nameOf(object any) (name string) {
+	s, ok := object.(interface {
+		service
+		fmt.Stringer
+	})
+	if _, supervises := object.(*Supervisor); !ok || supervises {
+		return ""
+	}
+	if err := contained(func() error { name = s.String(); return nil }); err != nil {
+		return ""
+	}
+	return shortened(oneLine(name))
 }
 
 // held is the object as its table binds it: a plain value is held by address,

@@ -156,7 +156,8 @@ func (l Limits) withDefaults() Limits {
 }
 
 // WithName names the child in events, start errors, snapshots and, for a process,
-// in argv[0].
+// in argv[0]. The default for an [Object] with a Serve loop is the first line of its
+// String method, if it has one; other children have none.
 func WithName(name string) ChildOption {
 	return childOptionFunc(func(c *childConfig) { c.name = name })
 }

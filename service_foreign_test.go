@@ -57,6 +57,7 @@ func TestSutureServiceRunsUnchanged(t *testing.T) {
 		require.InDelta(t, 7.1, time.Since(began).Seconds(), 0.03, "seconds of seven ticks and of two restarts")
 		for _, e := range seen.of(supervisor.EventExited) {
 			require.ErrorContains(t, e.Err, "ticker is worn out", "why a life ended")
+			require.Equal(t, "ticker", e.Name, "the name of the child: its own")
 		}
 		_, err := supervisor.Call[string](t.Context(), sup, 0, "String")
 		require.ErrorIs(t, err, supervisor.ErrNoSuchMethod, "String describes the service")

@@ -169,3 +169,30 @@ func TestSupervisorString(t *testing.T) {
 	}
 	require.Equal(t, `supervisor of 0 "front", 1 supervisor_test.brittle, 2 *supervisor_test.scripted, 2 more`, sup.String(), "of five")
 }
+
+// callsItself is a service with a String method of its own.
+type callsItself struct{ text func() string }
+
+func (c callsItself) Serve(ctx context.Context) error { <-ctx.Done(); return nil }
+func (c callsItself) String() string                  { return c.text() }
+
+func TestNameOfAService(t *testing.T) {
+	says := func(s string) supervisor.Spec { return supervisor.Object(callsItself{func() string { return s }}) }
+	below := newSupervisor(t, supervisor.Goroutine)
+	for name, tt := range map[string]struct {
+		spec supervisor.Spec
+		opts []supervisor.ChildOption
+		want string
+	}{
+		"its own":              {says("me"), nil, "me"},
+		"the first line":       {says("me\x1b\nmyself"), nil, `me\x1b`},
+		"that of Register":     {says("me"), []supervisor.ChildOption{supervisor.WithName("given")}, "given"},
+		"none after a panic":   {supervisor.Object(callsItself{func() string { panic("no name") }}), nil, ""},
+		"none of an object":    {supervisor.Object(newDesk()), nil, ""},
+		"none of a supervisor": {supervisor.Object(below), nil, ""},
+	} {
+		sup := newSupervisor(t, supervisor.Goroutine)
+		register(t, sup, tt.spec, tt.opts...)
+		require.Equal(t, tt.want, sup.Snapshot().Children[0].Name, "name of a child: %s", name)
+	}
+}
