@@ -30,7 +30,8 @@
 // that heeds its context at the deadline is kept. One that does not has hung: it
 // is killed, with its stacks in the events, and another takes its place before
 // anything else is asked of it. One that cannot be reset ends the whole vector,
-// or only itself, as Options.GiveUp says; the error is a [*FailedError].
+// or only itself, as Options.GiveUp says; the error is a [*FailedError]. So does one
+// whose steps cut MaxAbnormal episodes short in a row; that is an [*AbnormalError].
 //
 // Each request ends exactly once, whatever happens. After Close, or a failure,
 // the vector can be launched again.

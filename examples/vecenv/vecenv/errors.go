@@ -38,6 +38,21 @@ func (e *FailedError) Error() string {
 // Unwrap returns the error of the last try.
 func (e *FailedError) Unwrap() error { return e.Err }
 
+// AbnormalError says that an environment was given up because steps cut so many
+// of its episodes short, and none came to its end in between.
+type AbnormalError struct {
+	Env      int
+	Episodes int
+	Err      error // of the last step
+}
+
+func (e *AbnormalError) Error() string {
+	return fmt.Sprintf("vecenv: environment %d failed in %d episodes in a row: %v", e.Env, e.Episodes, e.Err)
+}
+
+// Unwrap returns the error of the last step.
+func (e *AbnormalError) Unwrap() error { return e.Err }
+
 // answered reports whether err is what an environment said itself, so that it is
 // there and does nothing else.
 func answered(err error) bool {

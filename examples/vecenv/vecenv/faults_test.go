@@ -226,6 +226,58 @@ func TestGiveUpEnv(t *testing.T) {
 	})
 }
 
+// An environment that never comes to the end of an episode would be reset for ever.
+func TestAbnormalEpisodesAreBounded(t *testing.T) {
+	eachKind(t, func(t *testing.T, kind supervisor.ChildType) {
+		o := basic(kind)
+		o.GiveUp, o.MaxAbnormal = vecenv.GiveUpEnv, 3
+		r := newRig(t, o)
+		r.launch()
+		fails := func(n int) (err error) {
+			for range n {
+				require.NoError(t, err, "Step of one that is reset")
+				var steps []vecenv.Timestep[[]float64]
+				steps, err = r.Step(r.ctx, []int{1}, []string{"error"})
+				require.Len(t, steps, 1, "timesteps")
+				require.ErrorIs(t, steps[0].Info.Err, errFake, "why the step failed")
+			}
+			return err
+		}
+		require.NoError(t, fails(2), "Step")
+		steps, err := r.Step(r.ctx, []int{1}, []string{"catched_error"})
+		require.NoError(t, err, "Step that ends an episode")
+		require.True(t, steps[0].Done, "the end of an episode, which begins the count anew")
+		var failed *vecenv.AbnormalError
+		requireGivenUp := func(err error) {
+			require.ErrorAs(t, err, &failed, "the error of an environment that is given up")
+			require.Equal(t, []int{1, 3}, []int{failed.Env, failed.Episodes}, "environment and episodes")
+			require.ErrorIs(t, err, errFake, "its cause")
+		}
+		requireGivenUp(fails(3))
+		require.Equal(t, []vecenv.State{vecenv.Run, vecenv.Error, vecenv.Run}, r.States(), "states")
+		require.NoError(t, r.Reset(r.ctx, []int{1}, nil), "Reset of the one that was given up")
+		require.NoError(t, fails(2), "Step after a Reset")
+		require.NoError(t, r.StepAsync([]int{1}, []string{"error"}), "StepAsync")
+		require.ErrorIs(t, r.receive(1, vecenv.StepResult)[0].Err, errFake, "the step")
+		last := r.receive(1, vecenv.ResetResult)[0]
+		require.True(t, last.Auto, "what follows by itself")
+		requireGivenUp(last.Err)
+
+		o.GiveUp = vecenv.GiveUpAll
+		r = newRig(t, o)
+		r.launch()
+		requireGivenUp(func() (err error) {
+			for err == nil {
+				ids, _ := r.Ready()
+				_, err = r.Step(r.ctx, ids, []string{"", "error", ""})
+			}
+			return err
+		}())
+		require.True(t, r.Closed(), "closed")
+		requireGivenUp(r.Err())
+	})
+}
+
 func TestSeedFails(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind supervisor.ChildType) {
 		r := newRig(t, basic(kind))
@@ -240,6 +292,7 @@ func TestRefusals(t *testing.T) {
 	bad := map[string]vecenv.Options{
 		"negative MaxTry":      {MaxTry: -1},
 		"negative EpisodeNum":  {EpisodeNum: -1},
+		"negative MaxAbnormal": {MaxAbnormal: -1},
 		"negative StepTimeout": {StepTimeout: -1},
 		"unknown Retry":        {Retry: 2},
 		"unknown GiveUp":       {GiveUp: -1},

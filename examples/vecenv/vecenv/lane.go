@@ -2,6 +2,7 @@ package vecenv
 
 import (
 	"context"
+	"errors"
 
 	"github.com/workerlink/supervisor"
 )
@@ -24,6 +25,7 @@ type lane[P, O, A any] struct {
 	obs   O
 	param P
 	stats Stats
+	cut   int // episodes in a row that failed steps cut short
 }
 
 // request is what a lane is asked for.
@@ -73,8 +75,11 @@ func (l *lane[P, O, A]) execute(r *request[O, A]) {
 	}
 	why, goesOn := l.step(ctx, r)
 	var err error
-	if goesOn { // by the generation's own context: it is no longer the caller's affair
+	switch {
+	case goesOn: // by the generation's own context: it is no longer the caller's affair
 		_, err = l.autoReset(why, r.batch == nil)
+	case why != nil:
+		err = l.giveUp(why, r.batch == nil)
 	}
 	l.g.v.mu.Lock()
 	defer l.g.v.mu.Unlock()
@@ -83,6 +88,9 @@ func (l *lane[P, O, A]) execute(r *request[O, A]) {
 
 // resetFor is a reset that somebody asked for.
 func (l *lane[P, O, A]) resetFor(ctx context.Context, r *request[O, A]) {
+	l.g.v.mu.Lock()
+	l.cut = 0
+	l.g.v.mu.Unlock()
 	obs, err := l.reset(ctx, nil)
 	l.g.v.mu.Lock()
 	defer l.g.v.mu.Unlock()
@@ -103,6 +111,22 @@ func (l *lane[P, O, A]) autoReset(why error, report bool) (O, error) {
 		l.g.deliverLocked(result)
 	}
 	return obs, err
+}
+
+// giveUp is what follows instead when too many episodes were cut short.
+func (l *lane[P, O, A]) giveUp(why error, report bool) error {
+	l.g.v.mu.Lock()
+	failed := &AbnormalError{Env: l.id, Episodes: l.cut, Err: why}
+	if report {
+		result := l.result(ResetResult, failed)
+		result.Auto = true
+		l.g.deliverLocked(result)
+	}
+	l.g.v.mu.Unlock()
+	if l.g.v.opts.GiveUp == GiveUpAll {
+		l.g.end(failed)
+	}
+	return failed
 }
 
 func (l *lane[P, O, A]) result(k Kind, err error) Result[O] {
@@ -140,7 +164,8 @@ func (r *request[O, A]) settleLocked(err error) {
 }
 
 // step executes a step. A reset follows if goesOn says so, then because of why,
-// if the step has failed.
+// if the step has failed. If none follows after a failure the environment is
+// given up.
 func (l *lane[P, O, A]) step(ctx context.Context, r *request[O, A]) (why error, goesOn bool) {
 	o := &l.g.v.opts
 	reply, err := l.do(ctx, o.StepTimeout, "Step", r.action)
@@ -159,8 +184,12 @@ func (l *lane[P, O, A]) step(ctx context.Context, r *request[O, A]) (why error, 
 	case err != nil:
 		l.stats.Abnormal++
 		l.state = l.state.to(Error)
-		goesOn = true
+		if !errors.Is(err, errWithdrawn) && l.g.ctx.Err() == nil {
+			l.cut++
+		}
+		goesOn = l.cut < o.MaxAbnormal
 	case ts.Done:
+		l.cut = 0
 		l.stats.Episodes++
 		l.obs, l.state = ts.Obs, l.state.to(Done)
 		goesOn = !o.ManualReset && (o.EpisodeNum == 0 || l.stats.Episodes < o.EpisodeNum)

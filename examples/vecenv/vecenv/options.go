@@ -8,17 +8,25 @@ import (
 )
 
 // Options say how a [Vector] runs its environments. The zero value is goroutine
-// environments without limits, one try for each reset.
+// environments without limits of time, one try for each reset.
 type Options struct {
 	Kind supervisor.ChildType
 
 	ManualReset bool // do not reset an environment whose episode is over
-	EpisodeNum  int  // episodes of each environment that resets begin by themselves; 0: no limit
+	// EpisodeNum is how many episodes of each environment are played to their end; a
+	// reset begins the next one by itself. 0: no limit. An episode that a failed
+	// step cuts short does not count and is begun anew, up to MaxAbnormal times in a row.
+	EpisodeNum int
+	// MaxAbnormal is how many episodes in a row may be cut short before their
+	// environment is given up with an [*AbnormalError]; default 20. One that comes to
+	// its end, and a Reset that somebody asks for, begin the count anew; steps that
+	// their caller withdraws are left out.
+	MaxAbnormal int
 
 	Retry     RetryType
 	MaxTry    int           // tries of a reset in all; default 1
 	RetryWait time.Duration // before each further one
-	GiveUp    GiveUp        // what follows when they are used up
+	GiveUp    GiveUp        // what follows when they are used up, or MaxAbnormal is
 
 	ResetTimeout time.Duration // of each try, from its request to its reply; 0: none
 	StepTimeout  time.Duration // likewise
@@ -42,7 +50,8 @@ const (
 	RetryRenew
 )
 
-// GiveUp says what follows when an environment cannot be reset.
+// GiveUp says what follows when an environment cannot be reset, or its steps
+// fail too often.
 type GiveUp int
 
 const (
@@ -56,14 +65,17 @@ const (
 // check returns the options with their defaults.
 func (o Options) check() (Options, error) {
 	switch {
-	case o.EpisodeNum < 0 || o.MaxTry < 0:
-		return o, fmt.Errorf("%w: vecenv: negative EpisodeNum or MaxTry", supervisor.ErrBadArgs)
+	case o.EpisodeNum < 0 || o.MaxTry < 0 || o.MaxAbnormal < 0:
+		return o, fmt.Errorf("%w: vecenv: negative EpisodeNum, MaxAbnormal or MaxTry", supervisor.ErrBadArgs)
 	case min(o.RetryWait, o.ResetTimeout, o.StepTimeout, o.HangGrace, o.RenewTimeout) < 0:
 		return o, fmt.Errorf("%w: vecenv: negative duration", supervisor.ErrBadArgs)
 	case o.Retry < RetryReset || o.Retry > RetryRenew || o.GiveUp < GiveUpAll || o.GiveUp > GiveUpEnv:
 		return o, fmt.Errorf("%w: vecenv: unknown Retry or GiveUp", supervisor.ErrBadArgs)
 	}
 	o.MaxTry = max(o.MaxTry, 1)
+	if o.MaxAbnormal == 0 {
+		o.MaxAbnormal = 20
+	}
 	if o.HangGrace == 0 {
 		o.HangGrace = time.Second
 	}

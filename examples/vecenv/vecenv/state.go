@@ -16,8 +16,8 @@ import (
 //	          -> Waiting [-> Hung] -> Renewing -> Resetting
 //	Stepping  -> Error [-> Hung [-> Renewing]] -> Resetting
 //
-// Error is also where an environment stays that was given up, and one whose reset
-// was withdrawn.
+// Error is also where an environment stays that was given up, by a reset or after
+// a step, and one whose reset was withdrawn.
 type State int
 
 // The states.

@@ -184,8 +184,8 @@ func (g *generation[P, O, A]) over() bool {
 // Closed reports whether the vector is not launched, or not any more.
 func (v *Vector[P, O, A]) Closed() bool { return v.Err() != nil }
 
-// Err returns why the vector takes no requests: a [*FailedError], what Launch
-// returned, or [ErrClosed]. It is nil while it takes some.
+// Err returns why the vector takes no requests: a [*FailedError], an
+// [*AbnormalError], what Launch returned, or [ErrClosed]. It is nil while it takes some.
 func (v *Vector[P, O, A]) Err() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
