@@ -24,26 +24,28 @@ const (
 // Position is what can be seen: place and speed of the cart, angle and angular speed of the pole.
 type Position [4]float64
 
-// The actions.
+// The pushes.
 const (
 	pushLeft = iota
 	pushRight
 )
+
+// Action is a push, and the trouble that the cart meets with then.
+type Action struct {
+	Push    int
+	Trouble Trouble
+}
 
 // CartPole is the classic of Barto, Sutton and Anderson: a pole stands on a cart and falls unless the cart is pushed under it.
 type CartPole struct {
 	random   *rand.Rand
 	position Position
 	steps    int
-	trouble  *trouble // nil without chaos
+	lost     []byte // by a leak
 }
 
-var newCartPole = vecenv.DefineWith("vecenv.CartPole", func(_ context.Context, chaos bool) (*CartPole, error) {
-	c := &CartPole{random: rand.New(rand.NewPCG(rand.Uint64(), 0))}
-	if chaos {
-		c.trouble = &trouble{}
-	}
-	return c, nil
+var newCartPole = vecenv.Define("vecenv.CartPole", func(context.Context) (*CartPole, error) {
+	return &CartPole{random: rand.New(rand.NewPCG(rand.Uint64(), 0))}, nil
 })
 
 // Spaces says what a CartPole deals in.
@@ -76,9 +78,9 @@ func (c *CartPole) Reset(context.Context, struct{}) (Position, error) {
 }
 
 // Step pushes the cart and lets a fiftieth of a second pass.
-func (c *CartPole) Step(_ context.Context, action int) (vecenv.Timestep[Position], error) {
-	c.trouble.strike()
-	c.position = move(c.position, action)
+func (c *CartPole) Step(_ context.Context, action Action) (vecenv.Timestep[Position], error) {
+	c.meet(action.Trouble)
+	c.position = move(c.position, action.Push)
 	c.steps++
 	fallen := math.Abs(c.position[0]) > farthest || math.Abs(c.position[2]) > mostSloped
 	return vecenv.Timestep[Position]{Obs: c.position, Reward: 1, Done: fallen || c.steps >= longest}, nil

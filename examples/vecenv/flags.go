@@ -36,8 +36,8 @@ func parseFlags(args []string, out io.Writer) (config, error) {
 		}
 		return fmt.Errorf("must be %v or %v", supervisor.Goroutine, supervisor.Process)
 	})
-	fs.BoolVar(&c.chaos, "chaos", false, "make the environments crash, hang and leak; needs processes")
-	fs.Int64Var(&c.seed, "seed", 1, "of the environments and of the policy")
+	fs.BoolVar(&c.chaos, "chaos", false, "make the environments crash, hang and leak, each once at least, for which it may take 10 s longer; needs processes")
+	fs.Int64Var(&c.seed, "seed", 1, "of the environments, the policy and the chaos")
 	if err := fs.Parse(args); err != nil {
 		return c, err
 	}

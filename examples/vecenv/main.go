@@ -3,8 +3,8 @@
 //
 //	vecenv -envs 8 -time 10s -chaos
 //
-// With -chaos the environments crash, hang and leak; the batches keep their shape. Ctrl-C ends them in order, with status
-// 130.
+// With -chaos the environments crash, hang and leak, each at least once; the batches keep their shape, and what happens is
+// told on standard error. Ctrl-C ends them in order, with status 130.
 package main
 
 import (
@@ -17,7 +17,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/workerlink/supervisor"
@@ -40,6 +39,7 @@ func main() {
 
 // run is main with everything that it depends on, and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stderr = &locked{w: stderr} // events come while we write, too
 	c, err := parseFlags(args, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil: // the flag set has printed it
 		return exitUsage
 	}
-	err = play(ctx, c, stdout)
+	err = play(ctx, c, stdout, stderr)
 	switch {
 	case err == nil:
 		return 0
@@ -60,11 +60,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 }
 
-type vector = vecenv.Vector[struct{}, Position, int]
+type vector = vecenv.Vector[struct{}, Position, Action]
 
-// play launches the environments, steps them until the time is over, and prints what came of it.
-func play(ctx context.Context, c config, stdout io.Writer) (err error) {
-	var seen tally
+// play launches the environments, steps them until the time is over, and prints what came of it, also if that was too early.
+func play(ctx context.Context, c config, stdout, stderr io.Writer) error {
+	seen := newTally(stderr)
 	carts, err := newVector(c, seen.note)
 	if err != nil {
 		return err
@@ -73,19 +73,17 @@ func play(ctx context.Context, c config, stdout io.Writer) (err error) {
 	if err := carts.Launch(ctx, nil); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, carts.Close(context.Background())) }()
-	spaces, err := carts.Spaces()
-	if err != nil {
-		return err
-	}
-	_, _ = fmt.Fprintf(stdout, "%d carts stand; each is seen as %d numbers and takes %d actions\n",
-		c.envs, spaces.Observation.Shape[0], spaces.Action.N)
 	start := time.Now()
-	if err := steps(ctx, c, carts, start); err != nil {
-		return err
+	spaces, err := carts.Spaces()
+	if err == nil {
+		_, _ = fmt.Fprintf(stdout, "%d carts stand; each is seen as %d numbers and takes %d actions\n",
+			c.envs, spaces.Observation.Shape[0], spaces.Action.N)
+		err = steps(ctx, c, carts, seen)
 	}
-	_, err = fmt.Fprintln(stdout, summary(c, carts.Stats(), time.Since(start))+seen.String())
-	return err
+	took := time.Since(start)
+	err = errors.Join(err, carts.Close(context.Background())) // before the summary: nothing happens any more
+	_, unwritten := fmt.Fprintln(stdout, seen.summary(c, carts.Stats(), took))
+	return errors.Join(err, unwritten)
 }
 
 func newVector(c config, events func(supervisor.Event)) (*vector, error) {
@@ -96,73 +94,52 @@ func newVector(c config, events func(supervisor.Event)) (*vector, error) {
 		Supervisor: []supervisor.Option{supervisor.WithEvents(events)},
 	}
 	if c.chaos {
-		o.StepTimeout = 100 * time.Millisecond
+		o.StepTimeout = 200 * time.Millisecond
 		if runtime.GOOS == "linux" {
-			o.Child = append(o.Child, supervisor.Recycle{MaxMemory: 48 << 20})
+			o.Child = append(o.Child, supervisor.Recycle{MaxMemory: most})
 		}
 	}
-	envs := make([]vecenv.Factory[struct{}, Position, int], c.envs)
+	envs := make([]vecenv.Factory[struct{}, Position, Action], c.envs)
 	for i := range envs {
-		envs[i] = newCartPole.With(c.chaos)
+		envs[i] = newCartPole
 	}
 	return vecenv.New(o, envs...)
 }
 
+// overtime is how long a run with chaos goes on at most until each kind of trouble has been seen.
+const overtime = 10 * time.Second
+
 // steps has the policy play.
-func steps(ctx context.Context, c config, carts *vector, start time.Time) error {
+func steps(ctx context.Context, c config, carts *vector, seen *tally) error {
 	policy := rand.New(rand.NewPCG(uint64(c.seed), 1))
-	for done := 0; time.Since(start) < c.time && (c.steps == 0 || done < c.steps); {
-		ids, _ := carts.Ready() // a better policy would look at what they see
-		actions := make([]int, len(ids))
-		for i := range actions {
-			actions[i] = policy.IntN(pushRight + 1)
+	var trouble *chaos
+	var awaited []supervisor.EventKind
+	if c.chaos {
+		trouble, awaited = newChaos(c.seed), []supervisor.EventKind{supervisor.EventExited, supervisor.EventHung}
+		if runtime.GOOS == "linux" {
+			awaited = append(awaited, supervisor.EventRecycled)
 		}
-		if _, err := carts.Step(ctx, ids, actions); err != nil {
+	}
+	leakSeen := func() bool { return seen.all([]supervisor.EventKind{supervisor.EventRecycled}) }
+	start, done := time.Now(), 0
+	over := func() bool {
+		played := time.Since(start)
+		enough := played >= c.time || c.steps > 0 && done >= c.steps
+		return enough && (seen.all(awaited) || played >= c.time+overtime)
+	}
+	for !over() {
+		ids, _ := carts.Ready() // a better policy would look at what they see
+		stats := carts.Stats()
+		actions := make([]Action, len(ids))
+		for i, id := range ids {
+			actions[i] = Action{Push: policy.IntN(pushRight + 1), Trouble: trouble.draw(id, stats[id].Renewed, leakSeen)}
+		}
+		steps, err := carts.Step(ctx, ids, actions)
+		seen.add(steps)
+		if err != nil {
 			return err
 		}
 		done += len(ids)
 	}
 	return nil
-}
-
-func summary(c config, stats []vecenv.Stats, took time.Duration) string {
-	var sum vecenv.Stats
-	for _, s := range stats {
-		sum.Steps += s.Steps
-		sum.Episodes += s.Episodes
-		sum.Abnormal += s.Abnormal
-		sum.Renewed += s.Renewed
-	}
-	return fmt.Sprintf("%d %v environments, %d steps in %.1f s: %.0f steps/s, %d episodes, %d restarts, %d abnormal steps",
-		c.envs, c.kind, sum.Steps, took.Seconds(), float64(sum.Steps)/took.Seconds(), sum.Episodes, sum.Renewed, sum.Abnormal)
-}
-
-// tally counts why environments were restarted.
-type tally struct {
-	mu                     sync.Mutex
-	exited, hung, recycled int
-}
-
-func (t *tally) note(e supervisor.Event) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch e.Kind {
-	case supervisor.EventExited:
-		t.exited++
-	case supervisor.EventHung:
-		t.hung++
-		t.exited-- // its end follows
-	case supervisor.EventRecycled:
-		t.recycled++
-	}
-}
-
-// String says what there is to say.
-func (t *tally) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.exited == 0 && t.hung == 0 && t.recycled == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; crashed %d, hung %d, leaked %d times", t.exited, t.hung, t.recycled)
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,9 +49,57 @@ func TestPlay(t *testing.T) {
 }
 
 func TestChaos(t *testing.T) {
-	got := played(t, "-chaos", "-time", "6s")
-	require.Positive(t, got["restarts"], "restarts, of %v", got)
-	require.Positive(t, got["abnormal"], "abnormal steps, of %v", got)
+	for name, args := range map[string][]string{"four carts": nil, "one, in a short time": {"-envs", "1", "-time", "1ms", "-seed", "7"}} {
+		t.Run(name, func(t *testing.T) {
+			got := played(t, append(args, "-chaos")...)
+			require.Positive(t, got["crashes"], "crashes, of %v", got)
+			require.Positive(t, got["hangs"], "hangs, of %v", got)
+			if runtime.GOOS == "linux" {
+				require.Positive(t, got["leaks"], "leaks, of %v", got)
+			}
+			require.InDelta(t, got["restarts"], got["crashes"]+got["hangs"]+got["leaks"], 0, "restarts, of %v", got)
+			require.InDelta(t, got["abnormal"], got["crashed"]+got["timeouts"]+got["replaced"]+got["other"], 0, "abnormal steps, of %v", got)
+			require.GreaterOrEqual(t, got["timeouts"], got["hangs"], "timeouts, of %v", got)
+		})
+	}
+}
+
+// The same seed draws the same trouble, and first one of each kind.
+func TestChaosIsSeeded(t *testing.T) {
+	yes := func() bool { return true }
+	drawn := func(seed int64) (all []Trouble) {
+		c, replaced := newChaos(seed), 0
+		for len(all) < 30 {
+			trouble := c.draw(0, replaced, yes)
+			if trouble != none {
+				all = append(all, trouble)
+				replaced++
+			}
+		}
+		return all
+	}
+	one := drawn(1)
+	require.Equal(t, one, drawn(1), "trouble of the same seed")
+	require.NotEqual(t, one, drawn(2), "trouble of another one")
+	require.Subset(t, one[:3], []Trouble{crashes, hangs}, "the first ones")
+	c := newChaos(1)
+	c.due, c.wait = []Trouble{leaks, crashes}, 1
+	require.Equal(t, leaks, c.draw(0, 0, yes), "the first trouble")
+	for range 10 * soon {
+		require.Equal(t, none, c.draw(0, 0, yes), "trouble of a cart that leaks")
+	}
+	require.Equal(t, crashes, c.draw(1, 0, yes), "trouble of another one")
+	require.Equal(t, none, c.draw(0, 1, func() bool { return false }), "trouble of the one that leaked, as it was replaced for another reason")
+	require.Equal(t, []Trouble{leaks}, c.due, "trouble that is still to come")
+}
+
+// What happens is told, one line for each event.
+func TestChaosTellsWhatHappens(t *testing.T) {
+	testkit.NoLeaks(t)
+	var stdout, stderr strings.Builder
+	require.Zero(t, run(t.Context(), []string{"-chaos", "-time", "1ms"}, &stdout, &stderr), "status")
+	require.Regexp(t, `(?m)^vecenv: child \d+, life \d+, pid \d+: exited: worker \d+ exited with code 1`, stderr.String(), "standard error")
+	require.Regexp(t, `(?m)^vecenv: child \d+, life \d+, pid \d+: hung: Step ran for longer`, stderr.String(), "standard error")
 }
 
 func TestUsage(t *testing.T) {
