@@ -76,7 +76,9 @@ func WithSlog(l *slog.Logger) Option {
 
 // WithEvents calls f for every [Event], one at a time, in order, on a goroutine
 // of its own. While f is slow up to 1024 events wait; more are dropped and
-// counted. f must not wait for the supervisor to shut down.
+// counted. f must not wait for the supervisor to shut down. Events are of this
+// supervisor and its children alone: those of a supervisor below it go to that
+// one's own function, and are not forwarded.
 func WithEvents(f func(Event)) Option {
 	return optionFunc(func(o *options) { o.events = f })
 }

@@ -26,8 +26,10 @@ type SendPayload struct {
 
 	// KillAfter limits the run of the handler, from its start: past it the child
 	// has hung, and its life is ended with the stacks of what it was doing. The
-	// request's verdict is then an [ErrTimeout] that wraps how the life ended.
-	// Time in which the host stood still does not count. Zero means none, negative
+	// request's verdict is then an [ErrTimeout] that wraps how the life ended; it
+	// comes with that end: of a process up to 1 s later, for the stacks, and of both
+	// kinds up to [Stop].TermGrace, 2 s by default, after that. A shorter TermGrace
+	// makes a faster verdict; a Timeout does, too, but ends no life. Time in which the host stood still does not count. Zero means none, negative
 	// an error. For children of the built-in kinds.
 	KillAfter time.Duration
 

@@ -141,6 +141,9 @@ func orDefault(d, def time.Duration) time.Duration {
 // child needs the hook: without it Register returns [ErrUnsupported], unless its
 // factory returns an interface, of which only the life shows what it can do. Time
 // in which the host itself stood still does not count. Off by default.
+//
+// What failed is ended as after [SendPayload].KillAfter, and its requests wait for
+// their verdict as long: up to 1 s for the stacks, then [Stop].TermGrace.
 type Liveness struct {
 	Every   time.Duration // between an answer and the next question; 0 means off
 	Timeout time.Duration // for the answer, default 10 s
@@ -159,7 +162,12 @@ type Recycle struct {
 	MaxRequests uint64        // accepted by one life; 0 means no limit. With Rolling a few more, while the next one gets ready
 	MaxAge      time.Duration // since it was ready; 0 means no limit
 	MaxMemory   int64         // resident bytes of the process that it shares with nobody; 0 means no limit. Process children on Linux only
-	Rolling     bool          // the next life is ready before this one takes no more
+
+	// Rolling has the next life ready before this one takes no more. New requests
+	// then wait only until the old life has answered those it has accepted: the next
+	// life begins with the first one after that, so that no two lives of a child
+	// are at work at once, and a handler that takes long holds the others up.
+	Rolling bool
 }
 
 func (r Recycle) applyChild(c *childConfig) { c.watch.recycle = r }

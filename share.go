@@ -27,7 +27,9 @@ type Share struct {
 }
 
 // Rlimit is one limit of setrlimit(2): a resource, such as unix.RLIMIT_NOFILE,
-// and its soft and hard limit.
+// and its soft and hard limit. A worker is a Go program, whose runtime raises the
+// soft limit of RLIMIT_NOFILE to the hard one, so of that Cur is not what the
+// worker sees unless it equals Max.
 type Rlimit struct {
 	Resource int
 	Cur, Max uint64

@@ -17,9 +17,6 @@ import (
 // [New] is the only way to make one. Its methods may be called concurrently.
 // One that is started and then forgotten is not collected as garbage: its
 // children run on until the ctx of StartLink ends, or the program does.
-//
-// Mutexes are taken in this order: supervisor, generation, slot, then a gate, a
-// life or the events. None is held while user code runs.
 type Supervisor struct {
 	// Set once.
 	kind    ChildType
@@ -211,11 +208,10 @@ func (s *Supervisor) children() []*slot {
 }
 
 // StartLink starts every child, in parallel unless [WithStrategy] says otherwise,
-// and returns when all are ready;
-// if one fails none is left and the error is its [*StartError]. ctx is the
-// children's life: when it ends everything stops in order and Err is its cause.
-// While running it does nothing; after Shutdown it begins a new generation with
-// fresh children and an empty inbox.
+// and returns when all are ready; if one fails none is left and the error is its
+// [*StartError]. ctx is the children's life: when it ends everything stops in order
+// and Err is its cause. While running it does nothing; after Shutdown it begins a
+// new generation with fresh children and an empty inbox.
 func (s *Supervisor) StartLink(ctx context.Context) error {
 	if err := future.Cause(ctx); err != nil {
 		return err
@@ -336,9 +332,9 @@ func (s *Supervisor) Serve(ctx context.Context) error {
 
 // Restart ends the life of a child and returns when the next one is ready. Its
 // open requests get [ErrRestarted] at once; a handler that does not heed its
-// context then holds up the restart for the child's [Stop] times. A child that had ended for good is
-// started again. When ctx ends what still runs is killed, and Restart returns
-// [ErrTimeout] or [ErrCanceled] if no new life is ready yet.
+// context then holds up the restart for the child's [Stop] times. A child that had
+// ended for good is started again. When ctx ends what still runs is killed, and
+// Restart returns [ErrTimeout] or [ErrCanceled] if no new life is ready yet.
 func (s *Supervisor) Restart(ctx context.Context, id int) error {
 	g, err := s.current()
 	if err != nil {
