@@ -25,7 +25,7 @@ func TestEventString(t *testing.T) {
 		`supervisor: shutdown`:                                          {Kind: supervisor.EventShutdown, ProcID: -1},
 		`supervisor: shutdown: supervisor_test.odd, whose Error method`: {Kind: supervisor.EventShutdown, ProcID: -1, Err: odd{}},
 	} {
-		if e.Err == (odd{}) {
+		if errors.Is(e.Err, odd{}) {
 			require.Contains(t, e.String(), want, "an event whose error panics")
 			continue
 		}

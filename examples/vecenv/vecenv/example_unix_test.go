@@ -61,7 +61,7 @@ func train(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer v.Close(context.Background())
+	defer func() { _ = v.Close(context.Background()) }()
 	if err := v.Launch(ctx, nil); err != nil {
 		return err
 	}
