@@ -133,8 +133,10 @@ func (c *processChild) hello(life *Life) wire.Hello {
 		Min: wire.MinVersion, Max: wire.Version,
 		Factory: c.name, Arg: c.arg, SelfContained: c.remote,
 		Name: cfg.name, ProcID: life.ProcID(), Incarnation: life.Incarnation(),
-		Concurrency: cfg.handlers.concurrency, EndOnPanic: cfg.restart.OnPanic == EndLife, HealthLimit: cfg.watch.healthLimit(),
-		FrameLimit: cfg.limits.Frame, CloseGrace: cfg.stop.grace(),
+		Concurrency: cfg.handlers.concurrency, EndOnPanic: cfg.restart.OnPanic == EndLife,
+		HelloLimits: wire.HelloLimits{
+			FrameLimit: cfg.limits.Frame, CloseGrace: cfg.stop.grace(), HealthLimit: cfg.watch.healthLimit(),
+		},
 	}
 }
 

@@ -27,7 +27,8 @@ const (
 	// EventRestarting says that a new life follows; N is its delay in nanoseconds,
 	// so that time.Duration(N) is the delay.
 	EventRestarting
-	// EventGivenUp says that no new life follows; Err says why.
+	// EventGivenUp says that no new life follows the end of one that failed, or
+	// had to stop with others; Err says why.
 	EventGivenUp
 	// EventStuck says that a life could not be ended; Err is a [*StuckError].
 	EventStuck

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -262,6 +263,7 @@ func TestLivenessPace(t *testing.T) {
 		require.InDelta(t, 4, hung[0].Time.Sub(p.questions()[n]).Seconds(), 1.1, "seconds from the question to the alarm")
 		require.GreaterOrEqual(t, hung[0].Time.Sub(p.questions()[n]), 4*time.Second, "time from the question to the alarm")
 		close(over)
+		synctest.Wait()
 		shutdown(t, sup)
 	})
 }

@@ -41,7 +41,8 @@ const (
 	GiveUpChild GiveUpAction = iota
 	// GiveUpSupervisor stops the supervisor in order; its Err is then
 	// [ErrRestartLimit] with the last cause. Below another supervisor that is a
-	// death, which the policy there decides upon.
+	// death, which the policy there decides upon. A [Temporary] child has no
+	// limit, so it takes nobody with it.
 	GiveUpSupervisor
 )
 

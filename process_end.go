@@ -27,7 +27,7 @@ func (l *processLink) bury() {
 		_ = l.process.Replies.SetReadDeadline(limit) // fails only if it is closed, which is as good
 		replies.Wait()
 	}
-	decoded := task.Go(func(context.Context) { l.decodes.Wait() })
+	decoded := task.Go(func(context.Context) { l.decodes.later.Wait() })
 	awaitFor(decoded.Done(), drainWait)
 	l.output.close(limit)
 	l.writer.Close()

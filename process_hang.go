@@ -63,9 +63,9 @@ func (l *processLink) withNode(n wire.ErrorNode, take func(error)) error {
 		take(fromNode(n))
 		return nil
 	}
-	l.decodes.Add(1)
+	l.decodes.later.Add(1)
 	task.Go(func(context.Context) {
-		defer l.decodes.Done()
+		defer l.decodes.later.Done()
 		var why error
 		if err := contained(func() error { why = fromNode(n); return nil }); err != nil {
 			why = fmt.Errorf("%w: %w", ErrDecode, err)
@@ -105,7 +105,7 @@ func (l *processLink) refusedByEnd(r *Request) bool {
 	return true
 }
 
-func (l *processLink) occupied() bool { return l.handling.Load() }
+func (l *processLink) occupied() bool { return l.decodes.now.Load() }
 
 func (l *processLink) ping(num uint64) {
 	_ = l.writer.Control(wire.Header{Kind: wire.KindPing, Request: num}, nil) // if the pipe is broken the life is over

@@ -30,13 +30,17 @@ type processLink struct {
 	reader  *wire.Reader
 	decoder *wire.Decoder
 	output  *output
-	methods *methods       // set by serve
-	decodes sync.WaitGroup // verdicts that wait for user code
-	exit    chan struct{}  // closed when the process has exited
-	done    chan struct{}  // closed when the life has ended
-
-	handling atomic.Bool // a frame has come and is being decoded
+	methods *methods // set by serve
+	decodes decodes
+	exit    chan struct{} // closed when the process has exited
+	done    chan struct{} // closed when the life has ended
 	linkState
+}
+
+// decodes is what has come and is not delivered yet.
+type decodes struct {
+	now   atomic.Bool    // a frame is being taken in
+	later sync.WaitGroup // verdicts that wait for user code
 }
 
 // linkState is what the parts of a link tell each other.
@@ -177,9 +181,9 @@ func (l *processLink) receive() {
 	for {
 		h, body, err := l.reader.Next()
 		if err == nil {
-			l.handling.Store(true)
+			l.decodes.now.Store(true)
 			err = l.handle(h, body)
-			l.handling.Store(false)
+			l.decodes.now.Store(false)
 		}
 		if err != nil {
 			l.lost(err)
@@ -292,9 +296,9 @@ func hasData(n wire.ErrorNode) bool {
 
 // later gives r its verdict once decode, which is user code, has run.
 func (l *processLink) later(r *Request, v verdict, decode func() (any, error)) {
-	l.decodes.Add(1)
+	l.decodes.later.Add(1)
 	task.Go(func(context.Context) {
-		defer l.decodes.Done()
+		defer l.decodes.later.Done()
 		err := contained(func() error {
 			v.value, v.err = decode()
 			return nil

@@ -13,7 +13,8 @@ import (
 var (
 	hello = wire.Hello{
 		Min: 1, Max: 2, Factory: "app.F", Arg: []byte{7, 8}, Name: "n", ProcID: 3, Incarnation: 300,
-		Concurrency: 4, EndOnPanic: true, SelfContained: true, FrameLimit: 1 << 20, CloseGrace: time.Second, HealthLimit: time.Minute,
+		Concurrency: 4, EndOnPanic: true, SelfContained: true,
+		HelloLimits: wire.HelloLimits{FrameLimit: 1 << 20, CloseGrace: time.Second, HealthLimit: time.Minute},
 	}
 	helloBytes = "0100 0200 05 6170702e46 02 0708 01 6e 03 ac02 04 01 01 808040 8094ebdc03 80b09dc2df01"
 
@@ -75,7 +76,7 @@ func TestHandshakeNumbersOutOfRange(t *testing.T) {
 		_, err := wire.ParseHello(unhex(t, s))
 		require.ErrorIs(t, err, wire.ErrProtocol, name)
 	}
-	h, err := wire.ParseHello(wire.Hello{ProcID: -1, Concurrency: -1, FrameLimit: -1, CloseGrace: -1, HealthLimit: -1}.Append(nil))
+	h, err := wire.ParseHello(wire.Hello{ProcID: -1, Concurrency: -1, HelloLimits: wire.HelloLimits{FrameLimit: -1, CloseGrace: -1, HealthLimit: -1}}.Append(nil))
 	require.NoError(t, err, "negative numbers")
 	require.Equal(t, wire.Hello{}, h, "negative numbers are sent as 0")
 	h, err = wire.ParseHello(unhex(t, "0000 0000 00 00 00 00 00 00 00 00 00 ffffffffffffffffff01 00"))

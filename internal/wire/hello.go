@@ -18,9 +18,14 @@ type Hello struct {
 	EndOnPanic  bool // a panic in a handler ends the life
 	// SelfContained asks for results that need no shared stream: the host may not know their types.
 	SelfContained bool
-	FrameLimit    int           // bytes of a payload, both directions
-	CloseGrace    time.Duration // that the object's Close may take
-	HealthLimit   time.Duration // that its Health may take
+	HelloLimits
+}
+
+// HelloLimits are the part of a Hello that says what there may be at most.
+type HelloLimits struct {
+	FrameLimit  int           // bytes of a payload, both directions
+	CloseGrace  time.Duration // that the object's Close may take
+	HealthLimit time.Duration // that its Health may take
 }
 
 // Append appends the message to dst. Negative numbers are sent as 0.
@@ -55,9 +60,7 @@ func ParseHello(b []byte) (Hello, error) {
 		Concurrency:   c.bounded(),
 		EndOnPanic:    c.byte() == 1,
 		SelfContained: c.byte() == 1,
-		FrameLimit:    c.bounded(),
-		CloseGrace:    c.duration(),
-		HealthLimit:   c.duration(),
+		HelloLimits:   HelloLimits{FrameLimit: c.bounded(), CloseGrace: c.duration(), HealthLimit: c.duration()},
 	}
 	if c.err != nil {
 		return Hello{}, fmt.Errorf("%w: Hello message %w", ErrProtocol, c.err)
