@@ -71,7 +71,7 @@ func (l *Life) health(child Child, changed <-chan struct{}, limit <-chan time.Ti
 	}
 	answer := make(chan error, 1)
 	question := l.ask(link, func(err error) { answer <- err })
-	defer l.forget(question)
+	defer func() { l.forget(question) }()
 	select {
 	case err := <-answer:
 		return err, true
