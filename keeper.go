@@ -189,7 +189,7 @@ func (s *slot) rise(life *Life) bool {
 func (s *slot) discard(life *Life) error {
 	s.mu.Lock()
 	ctx, cancel := s.stopContext(s.stopBy)
-	s.cancel = cancel // nothing else is under way
+	s.hurry = cancel
 	s.mu.Unlock()
 	defer cancel()
 	_ = life.link.Stop(ctx) // Wait returns the same error

@@ -86,7 +86,8 @@ type slotState struct {
 // keeping is how the keeper of a child is reached.
 type keeping struct {
 	keeper *task.Task         // runs the lives; nil before the first
-	cancel context.CancelFunc // ends the start or the delay that is under way, or makes the stop of a successor a kill
+	cancel context.CancelFunc // ends the start or the delay that is under way
+	hurry  context.CancelFunc // makes the last stop of a life that never was up a kill; nil before the first
 	wake   context.CancelFunc // ends the delay only; nil unless waiting for it
 	stopBy context.Context    // its end makes the stop of a life that is just starting a kill
 }
@@ -155,11 +156,8 @@ func (s *slot) stop(ctx context.Context, cause error) (stuck, killed []*StuckErr
 	if s.state == StateEnded {
 		s.stopBy = ctx
 		s.becomeLocked(StateIdle)
-		hurry := s.cancel
 		s.mu.Unlock()
-		unbind := context.AfterFunc(ctx, hurry) // it may have a successor to stop
-		keeper.Wait()
-		unbind()
+		s.awaitKeeper(ctx, keeper)
 		return s.abandoned.left(), nil
 	}
 	life := s.life
@@ -173,8 +171,22 @@ func (s *slot) stop(ctx context.Context, cause error) (stuck, killed []*StuckErr
 	if live {
 		killed = s.endLife(ctx, life)
 	}
-	keeper.Wait()
+	s.awaitKeeper(ctx, keeper)
 	return s.abandoned.left(), killed
+}
+
+// awaitKeeper waits for a keeper that was told to stop. It may have a successor
+// to stop, which the end of ctx makes a kill.
+func (s *slot) awaitKeeper(ctx context.Context, keeper *task.Task) {
+	defer context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		hurry := s.hurry
+		s.mu.Unlock()
+		if hurry != nil {
+			hurry()
+		}
+	})()
+	keeper.Wait()
 }
 
 // endLife stops a life, and returns what was cut off in its work by that.
