@@ -63,6 +63,9 @@ func (c *checkup) call() {
 	})
 	c.mu.Lock()
 	answers := c.answers
+	if c.closed { // its end may be the hook's answer, which nobody has asked for
+		answers = nil
+	}
 	c.answers, c.run, c.goroutine = nil, nil, ""
 	c.mu.Unlock()
 	for _, answer := range answers {
