@@ -233,7 +233,7 @@ func TestP07ExitWhileIdle(t *testing.T) {
 	t.Run("temporary", func(t *testing.T) {
 		c := r.mortal(t, mayfly)
 		leave(t, c)
-		require.Zero(t, deathOf(t, r.event(t, supervisor.EventGivenUp, c.Incarnation).Err, c).Code)
+		require.NoError(t, r.event(t, supervisor.EventDone, c.Incarnation).Err, "its work is done")
 		r.refuses(t, c, supervisor.NewSendPayload(c.ProcID, "Pid"), 0, 0)
 	})
 }

@@ -114,7 +114,7 @@ func TestC77WorkerLeavesWithoutAWord(t *testing.T) {
 				supervisor.Restart{Type: supervisor.Temporary}, supervisor.Stop{Grace: grace, TermGrace: termGrace})
 			require.NoError(t, sup.StartLink(context.Background()), "StartLink")
 			if tt.gone {
-				seen.Wait(t, supervisor.EventGivenUp)
+				seen.Wait(t, supervisor.EventDone)
 			}
 			began := time.Now()
 			require.NoError(t, sup.Shutdown(context.Background()), "Shutdown")
