@@ -126,7 +126,7 @@ func (l *processLink) takeStacks(text string) error {
 // Why and how long a worker that hangs is asked what it is doing, by either way.
 const (
 	itHung     = "it hung"
-	stacksWait = 500 * time.Millisecond
+	stacksWait = time.Second
 )
 
 // condemn ends a worker that hangs, and returns when it is gone.
