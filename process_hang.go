@@ -86,7 +86,12 @@ func (l *processLink) ended(why error) {
 	l.mu.Unlock()
 	if first {
 		task.Go(func(context.Context) {
-			limit, cancel := l.child.slot.stopContext(context.Background())
+			stop := l.child.slot.cfg.stop
+			within := stop.total()
+			if why != nil { // it has ended the contexts itself
+				within = stop.termGrace()
+			}
+			limit, cancel := context.WithTimeout(context.Background(), within)
 			defer cancel()
 			_ = l.Stop(limit) // the slot gets the same from Wait
 		})

@@ -24,7 +24,7 @@ func rolling(t *testing.T, kind supervisor.ChildType) (r *childtest.Rig, first u
 	starting := task.Go(func(context.Context) { r.StartLink(t) })
 	r.Gate.Next(t).Release(t, "go")
 	starting.Wait()
-	first = r.Child(t, r.ID).Incarnation // the question for the object's own snapshot counts as a request
+	first = r.Child(t, r.ID).Incarnation
 	for range 3 {
 		r.Fine(t, r.ID)
 	}
