@@ -174,18 +174,22 @@ func define[T any](name string, arg reflect.Type, build func(context.Context, an
 
 func newDefinition[T any](name string, arg reflect.Type, build func(context.Context, any) (any, error)) *definition {
 	return &definition{
-		name:  name,
-		arg:   arg,
-		build: build,
-		methods: sync.OnceValues(func() (*methods, error) {
-			table, err := dispatch.TableFor[T]()
-			if err != nil {
-				return nil, err
-			}
-			return newMethods(table), nil
-		}),
+		name:     name,
+		arg:      arg,
+		build:    build,
+		methods:  onceMethods(dispatch.TableFor[T]),
 		argCodec: sync.OnceValues(func() (*wire.Codec, error) { return wire.CodecOf(arg, types) }),
 	}
+}
+
+func onceMethods(table func() (*dispatch.Table, error)) func() (*methods, error) {
+	return sync.OnceValues(func() (*methods, error) {
+		t, err := table()
+		if err != nil {
+			return nil, err
+		}
+		return newMethods(t), nil
+	})
 }
 
 func objectName(t reflect.Type) string { return "object of " + wire.TypeText(t) }
