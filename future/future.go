@@ -15,11 +15,14 @@ import (
 	"sync"
 )
 
-// Any is a [Future] without the type of its value, for those who only wait, watch or cancel.
+// Any is a [Future] without the type of its value, for those who only wait, watch or cancel. Nothing else is one.
 type Any interface {
 	Done() <-chan struct{}
 	Err() error
 	Cancel()
+
+	watch(w *watcher, at int)
+	unwatch(w *watcher)
 }
 
 // A Future is a value of type T or an error that arrives later. [New] is the only way to make one. Its methods may be
@@ -33,6 +36,7 @@ type Future[T any] struct {
 	done     chan struct{}    // made on first demand; closed by end, or at birth when ended already
 	hook     func()           // what Cancel runs; nil once it was taken
 	then     []func(T, error) // waiting for the end
+	watchers map[*watcher]int // who is told of the end, and by which number; nil if nobody is
 }
 
 // New returns a pending future and the resolver that ends it.
@@ -128,6 +132,9 @@ func (f *Future[T]) end(value T, err error) bool {
 	for _, fn := range f.then {
 		go fn(value, err)
 	}
-	f.then, f.hook = nil, nil // what they hold on to is not ours to keep alive
+	for w, at := range f.watchers {
+		w.ended <- at
+	}
+	f.then, f.hook, f.watchers = nil, nil, nil // what they hold on to is not ours to keep alive
 	return true
 }
