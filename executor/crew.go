@@ -1,0 +1,118 @@
+package executor
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/workerlink/supervisor/internal/task"
+)
+
+// crew are the lanes of an executor; its mutex guards them.
+type crew struct {
+	max      int
+	lanes    map[*lane]bool
+	idle     []*lane // those without work; the one that has been idle longest first
+	coming   int     // lanes that are on their way to the queue
+	renewing int     // lanes that go on until the one that takes their place is ready
+	hiring   *time.Timer
+}
+
+// staffLocked sees to it that somebody comes for what is queued: an idle worker, the one that had work last first, or a
+// new one if there may be more.
+func (x *Executor) staffLocked() {
+	c := &x.state.crew
+	for x.state.queue.n > c.coming {
+		if n := len(c.idle); n > 0 {
+			l := c.idle[n-1]
+			c.idle = c.idle[:n-1]
+			c.coming++
+			l.call()
+		} else if !x.hireLocked() {
+			break
+		}
+	}
+	for len(c.lanes) < x.cfg.MinIdle && !x.overLocked() && x.hireLocked() { //nolint:revive // the condition does the work
+	}
+}
+
+// overLocked reports whether there will be no work any more.
+func (x *Executor) overLocked() bool {
+	s := &x.state
+	return s.broken != nil || s.closing && s.pending == 0 || x.dead.Err() != nil
+}
+
+// hireLocked starts a lane, if there may be one more now.
+func (x *Executor) hireLocked() bool {
+	c := &x.state.crew
+	if len(c.lanes)-c.renewing >= c.max || x.dead.Err() != nil || x.state.broken != nil {
+		return false
+	}
+	if wait := x.state.breaker.wait(time.Now()); wait > 0 {
+		if c.hiring == nil {
+			c.hiring = time.AfterFunc(wait, x.hireAgain)
+		}
+		return false
+	}
+	x.launchLocked(nil)
+	return true
+}
+
+// hireAgain is called when the pause after a failure is over.
+func (x *Executor) hireAgain() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.state.crew.hiring = nil
+	x.staffLocked()
+}
+
+// launchLocked starts a lane, which may be to take the place of another one.
+func (x *Executor) launchLocked(replaces *lane) {
+	c := &x.state.crew
+	l := newLane(x, replaces)
+	c.lanes[l] = true
+	c.coming++
+	x.running.Add(1)
+	task.Go(func(context.Context) {
+		defer x.running.Done()
+		l.run()
+	})
+}
+
+// dismissLocked tells the idle workers that are too many to leave; busy ones notice after their task.
+func (x *Executor) dismissLocked() {
+	c := &x.state.crew
+	surplus := len(c.lanes) - c.renewing - c.max
+	if x.overLocked() {
+		surplus = len(c.lanes)
+	}
+	for surplus > 0 && len(c.idle) > 0 {
+		l := c.idle[0]
+		c.idle = c.idle[1:]
+		l.leaving = whyResized
+		delete(c.lanes, l)
+		c.coming++
+		l.call()
+		surplus--
+	}
+}
+
+// arrivedLocked says that l has come to the queue.
+func (x *Executor) arrivedLocked(l *lane) {
+	if l.coming {
+		l.coming = false
+		x.state.crew.coming--
+	}
+}
+
+// goneLocked takes l out of the crew.
+func (x *Executor) goneLocked(l *lane) {
+	c := &x.state.crew
+	x.arrivedLocked(l)
+	if l.renewed {
+		l.renewed = false
+		c.renewing--
+	}
+	delete(c.lanes, l)
+	c.idle = slices.DeleteFunc(c.idle, func(other *lane) bool { return other == l })
+}
