@@ -28,18 +28,12 @@ type chunk struct {
 func newChunk(l *lane, first *job) *chunk {
 	c := &chunk{lane: l, journal: l.journal, eye: l.journal.eye()}
 	base := context.Background()
-	if !l.executor.cfg.child.Process {
-		base = context.WithValue(base, taskKey{l.executor}, true)
-	}
 	if !first.deadline.IsZero() {
 		base, c.free = context.WithDeadline(base, first.deadline)
 	}
 	c.ctx, c.cancel = context.WithCancelCause(base)
 	return c
 }
-
-// taskKey is in the context of a task that is executed in this process.
-type taskKey struct{ executor *Executor }
 
 func (c *chunk) function() *function { return c.tasks[0].function }
 

@@ -89,7 +89,9 @@ func (x *Executor) dismissLocked() {
 	for surplus > 0 && len(c.idle) > 0 {
 		l := c.idle[0]
 		c.idle = c.idle[1:]
-		l.leaving = whyResized
+		if l.leaving = whyResized; x.overLocked() {
+			l.leaving = whyShutdown
+		}
 		delete(c.lanes, l)
 		c.coming++
 		l.call()

@@ -22,19 +22,12 @@ func (l *lane) execute(c *chunk) *death {
 	reply, err := l.ask(c, supervisor.SendPayload{ProcID: l.id, Method: c.function().method, Args: args, KillAfter: kill})
 	took := time.Since(begin)
 	v := judge(err)
-	if v.alive && c.ctx.Err() != nil && v.withdrawn {
-		// Its verdict is there, but the worker may still be at it.
-		defer c.stop()
-		l.conclude(c, reply, v, took)
-		if _, err := l.executor.sup.Do(context.Background(), supervisor.SendPayload{ProcID: l.id, Method: methodIdle}); err != nil {
-			if v := judge(err); !v.alive {
-				return &death{err: v.err, hung: v.hung}
-			}
-		}
-		return nil
-	}
-	defer c.stop()
 	running := l.conclude(c, reply, v, took)
+	c.stop()
+	if v.withdrawn { // the verdict is there, but the worker may still be at it
+		_, err := l.executor.sup.Do(context.Background(), supervisor.SendPayload{ProcID: l.id, Method: methodIdle})
+		v = judge(err)
+	}
 	if v.alive {
 		return nil
 	}
@@ -112,9 +105,6 @@ func judge(err error) judgement {
 	}
 	if failure, ok := err.(*loadFailure); ok { //nolint:errorlint // as load returns it
 		j := judge(failure.call)
-		if j.withdrawn { // by the start timeout
-			j.withdrawn = false
-		}
 		j.err, j.load, j.hung = &failure.LoadError, true, false
 		return j
 	}
@@ -153,6 +143,7 @@ func (l *lane) conclude(c *chunk, reply supervisor.RecvPayload, j judgement, too
 	running, untouched := c.harvest(true)
 	var verdicts []verdict
 	x.mu.Lock()
+	l.chunk = nil
 	pace := x.paceLocked(c.function())
 	if running != nil {
 		running.attempts++
@@ -198,11 +189,7 @@ func (x *Executor) unbegunLocked(l *lane, c *chunk, tasks []*job, j judgement) (
 		verdicts = append(verdicts, x.settleLocked(t, t.failure(l.id, t.attempts == 0, err)))
 	}
 	switch {
-	case j.withdrawn: // they share their deadline, and nothing else withdraws what was not begun
-		for _, t := range tasks {
-			fail(t, j.err)
-		}
-	case j.load:
+	case j.withdrawn, j.load: // they share their deadline, and nothing else withdraws what was not begun
 		for _, t := range tasks {
 			fail(t, j.err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type Executor struct {
 	die     context.CancelFunc // ends dead: nothing more is executed
 	ended   chan struct{}      // closed by finish
 	finish  sync.Once
+	left    error // by finish: who could not be ended
 
 	mu    sync.Mutex
 	state state
@@ -190,9 +192,7 @@ func (x *Executor) close() {
 	refused := x.state.waiters.all()
 	x.settleDownLocked()
 	x.mu.Unlock()
-	for _, w := range refused {
-		w.decide(fmt.Errorf("executor: %w", supervisor.ErrClosed))
-	}
+	refused.decide(fmt.Errorf("executor: %w", supervisor.ErrClosed))
 }
 
 // settleDownLocked sends everybody home when there is nothing more to do.
@@ -233,11 +233,12 @@ func late(done <-chan struct{}, ctx context.Context) bool { //nolint:revive // i
 func (x *Executor) kill() error {
 	x.die()
 	x.abandon(fmt.Errorf("executor: %w", supervisor.ErrClosed))
-	err := x.sup.Close()
+	_ = x.sup.Close() // the same is said again at the end
 	limit, cancel := context.WithTimeout(context.Background(), killGrace)
 	defer cancel()
+	var err error
 	if late(x.lanesGone(), limit) { // user code decodes a result and does not return
-		err = errors.Join(err, fmt.Errorf("executor: %w: a result is still being decoded", supervisor.ErrTimeout))
+		err = fmt.Errorf("executor: %w: a result is still being decoded", supervisor.ErrTimeout)
 	}
 	return errors.Join(err, x.end())
 }
@@ -246,14 +247,14 @@ func (x *Executor) kill() error {
 func (x *Executor) end() error {
 	x.finish.Do(func() {
 		x.die()
-		_ = x.sup.Close() // it has no child any more, or was closed
+		x.left = x.sup.Close() // it has no child any more, but such as could not be ended
 		x.events.emit(Event{Kind: EventShutdown, Worker: -1})
 		x.events.settle(time.Second)
 		close(x.ended)
 	})
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return errors.Join(x.state.stuck...)
+	return errors.Join(append(slices.Clone(x.state.stuck), x.left)...)
 }
 
 // abandon gives everything that is not on a worker the verdict err.
@@ -271,10 +272,9 @@ func (x *Executor) abandon(err error) {
 		delete(s.delayed, t)
 		verdicts = append(verdicts, x.settleLocked(t, t.failure(-1, false, err)))
 	}
+	x.dismissLocked()
 	x.mu.Unlock()
-	for _, w := range refused {
-		w.decide(err)
-	}
+	refused.decide(err)
 	x.deliver(verdicts)
 }
 

@@ -22,6 +22,7 @@ type job struct {
 	in       any
 	owner    owner
 	deadline time.Time // of the ctx it was submitted with; zero: none
+	index    int       // for its owner
 	want     int       // how many of its kind travel together; 0: as the executor thinks
 
 	// Guarded by the executor's mutex.

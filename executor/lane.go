@@ -25,6 +25,7 @@ type lane struct {
 
 	// Guarded by the executor's mutex.
 	id      int    // of the child; -1 before it has one
+	chunk   *chunk // that its worker has; nil if none
 	coming  bool   // on its way to the queue
 	leaving string // why it takes no more tasks; empty if it does
 	lost    *death // the worker died between two chunks; nil if it did not
@@ -105,6 +106,9 @@ func (l *lane) run() {
 	died := l.work()
 	if died != nil {
 		l.died(died)
+		if _, stuck := errors.AsType[*supervisor.StuckError](died.err); stuck {
+			return // it stays a child, so that Shutdown can say whether it is still there
+		}
 	}
 	l.end()
 }
@@ -127,7 +131,7 @@ func (l *lane) start() error {
 		return err
 	}
 	opts := slices.Clone(x.cfg.others)
-	arg := setup{local: l.journal}
+	arg := setup{local: l.journal, executor: x}
 	recycle := x.cfg.recycle
 	recycle.MaxRequests = 0 // the lane counts
 	if x.cfg.child.Process {

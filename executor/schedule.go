@@ -103,6 +103,7 @@ func (x *Executor) takeLocked(l *lane) *chunk {
 			t.accepted = time.Time{}
 		}
 	}
+	l.chunk = c
 	c.journal.reset(len(c.tasks))
 	s.stats.running += len(c.tasks)
 	l.tasks += uint64(len(c.tasks))
@@ -112,7 +113,11 @@ func (x *Executor) takeLocked(l *lane) *chunk {
 // backLocked puts tasks that were sent and not begun back to where they came from.
 func (x *Executor) backLocked(tasks []*job) (verdicts []verdict) {
 	for _, t := range slices.Backward(tasks) {
-		if err := x.closedLocked(); err != nil {
+		err := x.closedLocked()
+		if t.canceled != nil { // while it was nowhere
+			err = t.canceled
+		}
+		if err != nil {
 			verdicts = append(verdicts, x.settleLocked(t, t.failure(-1, t.attempts == 0, err)))
 			continue
 		}
@@ -162,12 +167,19 @@ func (x *Executor) cancel(t *job, why error) {
 // is that of its chunk: so the others are taken from that first.
 func (x *Executor) cancelSentLocked(t *job, why error) (verdicts []verdict) {
 	c, at := t.wire.chunk, t.wire.at
+	if c == nil { // its result is being read
+		return nil
+	}
 	if c.journal.revoke(at) {
 		x.state.stats.running--
 		return []verdict{x.settleLocked(t, t.failure(c.lane.id, t.attempts == 0, why))}
 	}
-	if c.journal.state(at) != begun {
-		return nil // it has its result
+	switch c.journal.state(at) {
+	case revoked: // somebody is about to put it back
+		t.canceled = why
+		return nil
+	case done:
+		return nil
 	}
 	verdicts = x.backLocked(x.revokeLocked(c))
 	if c.journal.state(at) == begun && t.canceled == nil {

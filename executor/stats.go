@@ -106,6 +106,6 @@ func (s *samples) percentiles() (p supervisor.Percentiles) {
 		return p
 	}
 	sorted := slices.Sorted(slices.Values(s.all))
-	at := func(percent int) time.Duration { return sorted[(len(sorted)-1)*percent/100] }
+	at := func(percent int) time.Duration { return sorted[(len(sorted)*percent+99)/100-1] }
 	return supervisor.Percentiles{P50: at(50), P90: at(90), P99: at(99)}
 }

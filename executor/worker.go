@@ -34,20 +34,24 @@ func codecOf(t reflect.Type) (*wire.Codec, error) { return wire.CodecOf(t, insid
 
 // setup is the argument of a worker's factory.
 type setup struct {
-	JournalFD int      // 0 for a goroutine
-	local     *journal // of a goroutine
+	JournalFD int       // 0 for a goroutine
+	local     *journal  // of a goroutine
+	executor  *Executor // likewise
 }
+
+// taskKey is in the context of a task that is executed in the process of its executor.
+type taskKey struct{ executor *Executor }
 
 // worker is the object of a worker: it executes chunks of tasks.
 type worker struct {
-	process bool // else a goroutine of the host
-	journal *journal
-	objects map[int]any // by the place of their spec
-	order   []int       // in which they were made
+	journal  *journal
+	executor *Executor   // nil in a process
+	objects  map[int]any // by the place of their spec
+	order    []int       // in which they were made
 }
 
 func newWorker(_ context.Context, s setup) (*worker, error) {
-	w := &worker{journal: s.local, objects: make(map[int]any)}
+	w := &worker{journal: s.local, executor: s.executor, objects: make(map[int]any)}
 	if s.JournalFD == 0 {
 		return w, nil
 	}
@@ -55,7 +59,6 @@ func newWorker(_ context.Context, s setup) (*worker, error) {
 	if w.journal, err = openJournal(s.JournalFD); err != nil {
 		return nil, err
 	}
-	w.process = true
 	return w, nil
 }
 
@@ -85,7 +88,7 @@ func (w *worker) Close() error {
 			errs = append(errs, c.Close())
 		}
 	}
-	if w.process {
+	if w.executor == nil {
 		pools.killAll()
 	}
 	return errors.Join(errs...)
@@ -101,6 +104,9 @@ func (w *worker) run(ctx context.Context, f *function, in []any) (any, error) {
 		if object, ok = w.objects[f.object]; !ok {
 			return nil, errUnloaded
 		}
+	}
+	if w.executor != nil {
+		ctx = context.WithValue(ctx, taskKey{w.executor}, true)
 	}
 	if len(in) == 1 {
 		if !w.journal.begin(0) {

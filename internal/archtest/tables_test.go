@@ -23,6 +23,7 @@ var layers = []archtest.Layer{
 	{Package: "internal/wire"},
 
 	{Package: "internal/dispatch", Imports: []string{"future", "internal/..."}},
+	{Package: "internal/inside", Imports: []string{"internal/dispatch", "internal/wire"}},
 	{Package: "internal/inbox", Imports: []string{"future", "internal/..."}},
 	{Package: "internal/pipe", Imports: []string{"future", "internal/..."}},
 	{Package: "internal/proc", Imports: []string{"future", "internal/..."}},
