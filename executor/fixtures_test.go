@@ -127,7 +127,7 @@ var (
 	})
 
 	// enter writes its value to a ledger, which it returns, and then does what misbehave does.
-	enter = executor.Define("test.enter", func(_ context.Context, in entry) (string, error) { return in.Do, in.write() })
+	enter = executor.Define("test.enter", func(_ context.Context, in entry) (string, error) { return in.ID, in.write() })
 )
 
 type entry struct{ Ledger, ID, Do string }
