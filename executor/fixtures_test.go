@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -105,6 +106,7 @@ var (
 	})
 	getpid = executor.Define("test.getpid", func(context.Context, int) (int, error) { return os.Getpid(), nil })
 	getenv = executor.Define("test.getenv", func(_ context.Context, name string) (string, error) { return os.Getenv(name), nil })
+	getwd  = executor.Define("test.getwd", func(context.Context, int) (string, error) { return os.Getwd() })
 
 	// misbehave does what its value says, if that is not a number.
 	misbehave = executor.Define("test.misbehave", func(ctx context.Context, what string) (string, error) {
@@ -215,3 +217,15 @@ func anyIs(err error, others ...error) bool {
 	}
 	return false
 }
+
+// Executors that tasks of goroutine workers, and supervisors, find.
+var (
+	current  atomic.Pointer[executor.Executor]
+	newPool  func(context.Context) (*executor.Executor, error)
+	poolSpec = supervisor.Define("test.pool", func(ctx context.Context) (*executor.Executor, error) { return newPool(ctx) })
+
+	// shutsDown is a task that shuts down its own executor.
+	shutsDown = executor.Define("test.shutsDown", func(ctx context.Context, n int) (int, error) {
+		return n, current.Load().Shutdown(ctx)
+	})
+)
