@@ -225,14 +225,17 @@ func TestObjectThatCannotBeMade(t *testing.T) {
 	}
 }
 
+// startLimit is long enough for a process to start.
+const startLimit = 500 * time.Millisecond * testkit.Slowdown
+
 func TestObjectThatTakesTooLong(t *testing.T) {
 	for _, kind := range kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
-			x := newExecutor(t, executor.Options{MaxWorkers: 1, Workers: ofKind(kind, supervisor.WithStartTimeout(100*time.Millisecond))})
+			x := newExecutor(t, executor.Options{MaxWorkers: 1, Workers: ofKind(kind, supervisor.WithStartTimeout(startLimit), supervisor.Stop{TermGrace: 10 * time.Millisecond})})
 			begin := time.Now()
 			failed := failure(t, submit(t, slow, x, "you"))
 			require.ErrorIs(t, failed, supervisor.ErrTimeout, "verdict")
-			require.Less(t, time.Since(begin), 2*time.Second*testkit.Slowdown, "time until then")
+			require.Less(t, time.Since(begin), 4*startLimit, "time until then")
 			require.Equal(t, 4, value(t, submit(t, square, x, 2)), "another function")
 			if kind == supervisor.Process {
 				require.ErrorIs(t, failure(t, submit(t, stuck, x, "you")), supervisor.ErrTimeout, "verdict of an object that hangs")

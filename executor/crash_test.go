@@ -71,14 +71,14 @@ func TestCrashOfAnIdleWorker(t *testing.T) {
 	x := newExecutor(t, executor.Options{MaxWorkers: 1, MinIdle: 1, Events: events.Record})
 	for range 3 {
 		pid := value(t, submit(t, getpid, x, 0))
-		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL), "kill the worker")
+		kill(pid)
 		require.NotEqual(t, pid, value(t, submit(t, getpid, x, 0)), "process of the next task")
 	}
 	pid := value(t, submit(t, getpid, x, 0))
 	for range 4 {
 		events.Wait(t, executor.EventStarted)
 	}
-	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL), "kill the worker")
+	kill(pid)
 	require.NotEqual(t, pid, events.Wait(t, executor.EventStarted).Pid, "a worker that comes without a task")
 	shutdown(t, x)
 	require.Zero(t, x.Stats().Failed, "tasks that failed")

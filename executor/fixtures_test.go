@@ -115,7 +115,7 @@ var (
 			fmt.Fprintln(os.Stderr, "the last words of", arg)
 			os.Exit(3)
 		case "kill":
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			kill(os.Getpid())
 			select {}
 		case "panic":
 			panic("misbehaved")
@@ -229,3 +229,24 @@ var (
 		return n, current.Load().Shutdown(ctx)
 	})
 )
+
+// kill ends a process as nothing can prevent.
+func kill(pid int) {
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		err = p.Kill()
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// ended reports whether a process does not run any more; a zombie does not.
+func ended(pid int) bool {
+	if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
+		_, rest, _ := strings.Cut(string(text), ") ")
+		return strings.HasPrefix(rest, "Z")
+	}
+	p, err := os.FindProcess(pid)
+	return err != nil || p.Signal(syscall.Signal(0)) != nil
+}

@@ -11,6 +11,7 @@ import (
 
 // next waits for work for l, whose worker is up. It returns nil when l is to leave; why is then said in l.leaving.
 func (x *Executor) next(l *lane) *chunk {
+	limit := x.cfg.IdleTimeout
 	for {
 		x.mu.Lock()
 		x.arrivedLocked(l)
@@ -29,20 +30,32 @@ func (x *Executor) next(l *lane) *chunk {
 		}
 		x.state.crew.idle = append(x.state.crew.idle, l)
 		x.mu.Unlock()
-		if l.rest(x.cfg.IdleTimeout) {
-			continue
-		}
-		x.mu.Lock()
-		c := &x.state.crew
-		if at := slices.Index(c.idle, l); at >= 0 && len(c.lanes) > x.cfg.MinIdle { // else somebody has just called it, or it stays
-			l.leaving = whyIdle
-			x.goneLocked(l)
-			x.mu.Unlock()
+		if l.rest(limit) {
+			limit = x.cfg.IdleTimeout
+		} else if x.retire(l) {
 			return nil
-		} else if at >= 0 {
-			c.idle = slices.Delete(c.idle, at, at+1)
+		} else {
+			limit = -1 // it stays: no further worker comes as long as this one is idle
 		}
-		x.mu.Unlock()
+	}
+}
+
+// retire lets a lane leave that has been idle for long enough, unless it is one of those that stay, or has just been called.
+func (x *Executor) retire(l *lane) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	c := &x.state.crew
+	at := slices.Index(c.idle, l)
+	switch {
+	case at < 0:
+		return false
+	case len(c.lanes) > x.cfg.MinIdle:
+		l.leaving = whyIdle
+		x.goneLocked(l)
+		return true
+	default:
+		c.idle = slices.Delete(c.idle, at, at+1)
+		return false
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,24 +91,35 @@ func TestFullQueue(t *testing.T) {
 		require.ErrorIs(t, err, supervisor.ErrTimeout, "Submit to a full queue")
 		require.Equal(t, time.Second, time.Since(begin), "time that it waited")
 
-		entered := make(chan string, 3)
-		for _, name := range []string{"a", "b", "c"} {
+		noted.Store(new([]int))
+		entered := make(chan error, 3)
+		for n := range 3 {
 			go func() {
-				f, err := pass.Submit(t.Context(), x, name)
+				f, err := noteOf.Submit(t.Context(), x, n)
 				if err == nil {
 					_, err = f.Result(t.Context())
 				}
-				entered <- fmt.Sprint(name, err)
+				entered <- err
 			}()
 			synctest.Wait()
 		}
 		close(g.open)
 		require.Equal(t, "busy", value(t, running), "the one that was running")
-		for _, name := range []string{"a<nil>", "b<nil>", "c<nil>"} {
-			require.Equal(t, name, <-entered, "those that waited, in their order")
+		for range 3 {
+			require.NoError(t, <-entered, "one that waited")
 		}
+		require.Equal(t, []int{0, 1, 2}, *noted.Load(), "order of those that waited")
 	})
 }
+
+// noteOf notes the order in which its tasks are executed, one at a time.
+var (
+	noted  atomic.Pointer[[]int]
+	noteOf = executor.Define("test.note", func(_ context.Context, n int) (int, error) {
+		noted.Store(new(append(*noted.Load(), n)))
+		return n, nil
+	})
+)
 
 func TestCancelBeforeItBegins(t *testing.T) {
 	for name, cancelled := range map[string]func(x *executor.Executor) (*future.Future[string], func()){
@@ -233,7 +245,9 @@ func TestKillAfter(t *testing.T) {
 	if !processes(t) {
 		return
 	}
-	x := newExecutor(t, executor.Options{MaxWorkers: 1, Breaker: executor.Breaker{Max: 1}})
+	x := newExecutor(t, executor.Options{MaxWorkers: 1, Breaker: executor.Breaker{Max: 1}, Workers: []supervisor.ChildOption{
+		supervisor.Stop{TermGrace: 10 * time.Millisecond},
+	}})
 	for range 3 { // more often than the breaker allows for crashes
 		f := submit(t, hung, x, "hang")
 		others := []*future.Future[string]{submit(t, hung, x, "a"), submit(t, hung, x, "b")}
