@@ -28,7 +28,10 @@ func (l *lane) execute(c *chunk) *death {
 		_, err := l.executor.sup.Do(context.Background(), supervisor.SendPayload{ProcID: l.id, Method: methodIdle})
 		v = judge(err)
 	}
-	if v.alive {
+	switch {
+	case v.alive && c.eye.broken != nil: // that it says what cannot be is why it has to go
+		return &death{err: c.eye.broken}
+	case v.alive:
 		return nil
 	}
 	return &death{err: v.err, job: running, hung: v.hung}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/workerlink/supervisor"
-	"github.com/workerlink/supervisor/internal/wire"
 )
 
 // next waits for work for l, whose worker is up. It returns nil when l is to leave; why is then said in l.leaving.
@@ -217,6 +216,3 @@ func (x *Executor) revokeLocked(c *chunk) (tasks []*job) {
 func anyOf(err error, others ...error) bool {
 	return slices.ContainsFunc(others, func(other error) bool { return errors.Is(err, other) })
 }
-
-// isGarbage reports whether a worker has written what cannot be read.
-func isGarbage(err error) bool { return errors.Is(err, wire.ErrProtocol) }
