@@ -250,6 +250,7 @@ func (x *Executor) end() error {
 		x.left = x.sup.Close() // it has no child any more, but such as could not be ended
 		x.events.emit(Event{Kind: EventShutdown, Worker: -1})
 		x.events.settle(time.Second)
+		pools.ended(x)
 		close(x.ended)
 	})
 	x.mu.Lock()

@@ -3,6 +3,7 @@ package executor_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -186,6 +187,20 @@ func (m *machine) end(kill bool) {
 	}
 }
 
+// modelChecks sets how many plans rapid draws for workers that are processes, unless the command line does.
+func modelChecks(t *testing.T, kind supervisor.ChildType) {
+	t.Helper()
+	checks := flag.Lookup("rapid.checks")
+	given := checks.DefValue != "100" || kind == supervisor.Goroutine
+	flag.Visit(func(f *flag.Flag) { given = given || f == checks })
+	if given {
+		return
+	}
+	before := checks.Value.String()
+	require.NoError(t, flag.Set(checks.Name, "8"), "fewer checks")
+	t.Cleanup(func() { require.NoError(t, flag.Set(checks.Name, before), "as many as before") })
+}
+
 func TestModel(t *testing.T) {
 	for _, kind := range kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
@@ -194,6 +209,7 @@ func TestModel(t *testing.T) {
 			if kind == supervisor.Process {
 				does = append(does, "exit")
 			}
+			modelChecks(t, kind)
 			rapid.Check(t, func(rt *rapid.T) {
 				m := newMachine(t, kind)
 				for range rapid.IntRange(1, 40).Draw(rt, "steps") {

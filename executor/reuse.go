@@ -102,8 +102,9 @@ type poolMap struct {
 
 // pool is a shared executor.
 type pool struct {
-	executor *Executor
-	text     string // of its options
+	executor *Executor // nil once it has ended: then only why is kept
+	why      Reason    // there must be a new one then
+	text     string    // of its options
 	leases   int
 	retired  bool // another one has the name
 }
@@ -126,7 +127,7 @@ func (m *poolMap) lease(cfg *config) (*Lease, error) {
 	}
 	p := &pool{executor: x, text: cfg.text(), leases: 1}
 	m.byName[cfg.Name] = p
-	if old != nil {
+	if old != nil && old.executor != nil {
 		old.executor.events.emit(Event{Kind: EventRotated, Worker: -1, Text: reason.String()})
 		old.retired = true
 		old.drainLocked()
@@ -136,6 +137,9 @@ func (m *poolMap) lease(cfg *config) (*Lease, error) {
 
 // fits says whether the executor may be used for cfg, and resizes it then.
 func (p *pool) fits(cfg *config) Reason {
+	if p.executor == nil {
+		return p.why
+	}
 	if reason := p.executor.unusable(); reason != ReasonReused {
 		return reason
 	}
@@ -197,6 +201,16 @@ func (p *pool) drainLocked() {
 	}
 }
 
+// ended leaves of a shared executor that has ended no more than that there was one.
+func (m *poolMap) ended(x *Executor) {
+	why := x.unusable()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.byName[x.cfg.Name]; p != nil && p.executor == x {
+		m.byName[x.cfg.Name] = &pool{why: why}
+	}
+}
+
 // killAll ends the shared executors of a worker process that itself ends.
 func (m *poolMap) killAll() {
 	m.mu.Lock()
@@ -204,6 +218,9 @@ func (m *poolMap) killAll() {
 	m.byName = make(map[string]*pool)
 	m.mu.Unlock()
 	for _, p := range all {
+		if p.executor == nil {
+			continue
+		}
 		_ = p.executor.KillWorkers() // the process is about to end, and with it what is left
 	}
 }

@@ -74,7 +74,8 @@ func TestReusable(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := base
 			o.Breaker.Backoff = quick
-			o.Name, tt.next.Name, tt.next.Breaker.Backoff = o.Name+tt.name, tt.next.Name+tt.name, quick
+			unique := uniqueName(tt.name)
+			o.Name, tt.next.Name, tt.next.Breaker.Backoff = o.Name+unique, tt.next.Name+unique, quick
 			first := lease(t, o)
 			require.Equal(t, executor.ReasonNew, first.Reason(), "reason of the first")
 			require.False(t, first.Reused(), "the first is reused")
@@ -98,6 +99,11 @@ func TestReusable(t *testing.T) {
 	require.ErrorIs(t, err, supervisor.ErrCanceled, "Reusable with an ended context")
 }
 
+var names atomic.Int64
+
+// uniqueName is one that no executor has had.
+func uniqueName(name string) string { return fmt.Sprint(name, " ", names.Add(1)) }
+
 func reasonOf(same bool) executor.Reason {
 	if same {
 		return executor.ReasonReused
@@ -109,7 +115,7 @@ func reasonOf(same bool) executor.Reason {
 // lease of it is held.
 func TestRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := executor.Options{Name: "rotation", MaxWorkers: 1, Workers: ofKind(supervisor.Goroutine)}
+		o := executor.Options{Name: uniqueName("rotation"), MaxWorkers: 1, Workers: ofKind(supervisor.Goroutine)}
 		first := lease(t, o)
 		g := newGate(t, "old")
 		running := submit(t, pass, first.Executor, "old")
@@ -142,8 +148,9 @@ func TestTasksStayWithTheirExecutor(t *testing.T) {
 		return
 	}
 	testkit.NoLeaks(t)
+	name := uniqueName("stay")
 	of := func(env string) executor.Options {
-		return executor.Options{Name: "stay", MaxWorkers: 1, Workers: []supervisor.ChildOption{supervisor.Proc{Env: []string{"STAY=" + env}}}}
+		return executor.Options{Name: name, MaxWorkers: 1, Workers: []supervisor.ChildOption{supervisor.Proc{Env: []string{"STAY=" + env}}}}
 	}
 	first := lease(t, of("1"))
 	second := lease(t, of("2"))
@@ -154,12 +161,13 @@ func TestTasksStayWithTheirExecutor(t *testing.T) {
 
 // Many ask for different sizes and settings at once: each gets one that works.
 func TestManyAskForAnExecutor(t *testing.T) {
+	name := uniqueName("many")
 	var askers sync.WaitGroup
 	var wrong atomic.Int64
 	for a := range 16 {
 		askers.Go(func() {
 			for i := range 30 {
-				o := executor.Options{Name: "many", MaxWorkers: 1 + (a+i)%4, Workers: ofKind(supervisor.Goroutine)}
+				o := executor.Options{Name: name, MaxWorkers: 1 + (a+i)%4, Workers: ofKind(supervisor.Goroutine)}
 				if i%5 == 0 {
 					o.IdleTimeout = time.Duration(1+a) * time.Second
 				}
@@ -180,7 +188,7 @@ func TestManyAskForAnExecutor(t *testing.T) {
 	}
 	askers.Wait()
 	require.Zero(t, wrong.Load(), "items without a value")
-	_ = lease(t, executor.Options{Name: "many", Workers: ofKind(supervisor.Goroutine), Reuse: executor.ReuseAlways}).KillWorkers()
+	_ = lease(t, executor.Options{Name: name, Workers: ofKind(supervisor.Goroutine), Reuse: executor.ReuseAlways}).KillWorkers()
 }
 
 func TestTexts(t *testing.T) {
