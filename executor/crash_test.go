@@ -162,3 +162,53 @@ var startSleep = executor.Define("test.startSleep", func(context.Context, int) (
 	}
 	return p.Pid, nil
 })
+
+// Workers that are killed at any moment, also while they start, cost no more than a task each, and none is executed twice.
+func TestKillsAtAnyMoment(t *testing.T) {
+	if !processes(t) {
+		return
+	}
+	ledger := testkit.NewLedger(t)
+	pids := make(chan int, 1000)
+	x := newExecutor(t, executor.Options{
+		MaxWorkers: 2, Breaker: executor.Breaker{Max: -1, Backoff: supervisor.Backoff{Min: 1, Max: 1}},
+		Events: func(e executor.Event) {
+			if e.Kind == executor.EventStarted {
+				pids <- e.Pid
+			}
+		},
+	})
+	kills, items, failed := 0, 0, 0
+	for item := range executor.MapUnordered(t.Context(), x, enter, func(yield func(entry) bool) {
+		for i := 0; i < 6000 && yield(entry{Ledger: ledger.Path, ID: fmt.Sprint(i)}); i++ {
+		}
+	}) {
+		items++
+		if item.Err != nil {
+			failed++
+			var task *executor.TaskError
+			require.ErrorAs(t, item.Err, &task, "item %d", item.Index)
+			require.NotNil(t, task.Exit(), "item %d: %v", item.Index, item.Err)
+			require.Equal(t, syscall.SIGKILL, task.Exit().Signal, "item %d", item.Index)
+		} else {
+			require.Equal(t, item.In.ID, item.Out, "item %d", item.Index)
+		}
+		if items%200 == 0 {
+			select {
+			case pid := <-pids:
+				kill(pid)
+				kills++
+			default:
+			}
+		}
+	}
+	require.Equal(t, 6000, items, "items")
+	require.LessOrEqual(t, failed, kills, "tasks that failed")
+	counts := ledger.Counts(t)
+	require.GreaterOrEqual(t, len(counts), 6000-failed, "tasks that were executed")
+	for id, n := range counts {
+		require.Equal(t, 1, n, "executions of %s", id)
+	}
+	shutdown(t, x)
+	t.Logf("%d workers were killed, which cost %d tasks", kills, failed)
+}

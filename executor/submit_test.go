@@ -358,3 +358,28 @@ func TestStats(t *testing.T) {
 		shutdown(t, x)
 	})
 }
+
+var hungDeaf = executor.Define("test.hungDeaf", func(_ context.Context, name string) (string, error) {
+	gates.Lock()
+	g := gates.byName[name]
+	gates.Unlock()
+	<-g.open
+	return name, nil
+}, executor.KillAfter(time.Second))
+
+// A goroutine worker that hangs is left behind and replaced; Shutdown names it as long as it is there.
+func TestKillAfterOfAGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := goroutines(t, executor.Options{MaxWorkers: 1}, supervisor.Stop{TermGrace: time.Second})
+		g := newGate(t, "hung")
+		begin := time.Now()
+		failed := failure(t, submit(t, hungDeaf, x, "hung"))
+		require.ErrorIs(t, failed, supervisor.ErrTimeout, "verdict")
+		require.InDelta(t, 2*time.Second, time.Since(begin), float64(500*time.Millisecond), "time until then")
+		require.Equal(t, 4, value(t, submit(t, square, x, 2)), "the next task")
+		var stuck *supervisor.StuckError
+		require.ErrorAs(t, x.Shutdown(t.Context()), &stuck, "Shutdown")
+		close(g.open)
+		synctest.Wait()
+	})
+}
