@@ -106,7 +106,7 @@ func BenchmarkCrashRecovery(b *testing.B) {
 	}
 	x := benchExecutor(b, supervisor.Process, 1)
 	for b.Loop() {
-		failure(b, submit(b, misbehave, x, "exit bench"))
+		require.NotNil(b, failure(b, submit(b, misbehave, x, "exit bench")).Exit())
 		value(b, submit(b, square, x, 1))
 	}
 }

@@ -216,7 +216,7 @@ func TestObjectThatCannotBeMade(t *testing.T) {
 			}
 			require.Equal(t, 4, value(t, submit(t, square, x, 2)), "another function")
 			for range 3 {
-				failure(t, submit(t, bad, x, "you"))
+				require.ErrorIs(t, failure(t, submit(t, bad, x, "you")), errRefused, "verdict")
 			}
 			testkit.Until(t, "the executor is broken", func() bool { return x.Health(t.Context()) != nil })
 			require.ErrorIs(t, x.Health(t.Context()), errRefused, "cause")

@@ -32,7 +32,7 @@ func (x *Executor) staffLocked() {
 			break
 		}
 	}
-	for len(c.lanes) < x.cfg.MinIdle && !x.overLocked() && x.hireLocked() { //nolint:revive // the condition does the work
+	for len(c.lanes) < x.cfg.MinIdle && !x.overLocked() && x.hireLocked() {
 	}
 }
 

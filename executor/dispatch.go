@@ -72,11 +72,11 @@ func (l *lane) load(c *chunk) error {
 	if call, ok := errors.AsType[*supervisor.CallError](err); ok {
 		reason = call.Err
 	}
-	return &loadFailure{LoadError{Factory: f.spec.Name(), Err: reason}, err}
+	return &loadingError{LoadError{Factory: f.spec.Name(), Err: reason}, err}
 }
 
-// loadFailure is a LoadError on its way to the tasks.
-type loadFailure struct {
+// loadingError is a LoadError on its way to the tasks.
+type loadingError struct {
 	LoadError
 	call error
 }
@@ -106,7 +106,7 @@ func judge(err error) judgement {
 	if err == nil {
 		return judgement{alive: true}
 	}
-	if failure, ok := err.(*loadFailure); ok { //nolint:errorlint // as load returns it
+	if failure, ok := err.(*loadingError); ok { //nolint:errorlint // as load returns it
 		j := judge(failure.call)
 		j.err, j.load, j.hung = &failure.LoadError, true, false
 		return j

@@ -10,6 +10,7 @@ import (
 
 	"github.com/workerlink/supervisor"
 	"github.com/workerlink/supervisor/future"
+	"github.com/workerlink/supervisor/internal/proc"
 	"github.com/workerlink/supervisor/internal/task"
 )
 
@@ -64,7 +65,10 @@ func New(o Options) (*Executor, error) {
 }
 
 func newExecutor(cfg *config) (*Executor, error) {
-	if cfg.child.Process && depth >= maxDepth() {
+	switch {
+	case cfg.child.Process && !proc.Supported:
+		return nil, fmt.Errorf("executor: %w: worker processes; see supervisor.WithType", supervisor.ErrUnsupported)
+	case cfg.child.Process && depth >= maxDepth():
 		return nil, fmt.Errorf("%w: %d", ErrTooDeep, depth+1)
 	}
 	x := &Executor{cfg: cfg, drained: make(chan struct{}), ended: make(chan struct{})}

@@ -28,7 +28,7 @@ func Define[In, Out any](name string, fn func(ctx context.Context, in In) (Out, 
 // what spec's factory returns. If the object has a method Close() error, that runs when the worker ends in order. If it
 // cannot be made, within the workers' start timeout, the task that needed it gets a [*LoadError], and the next one tries
 // again until the [Breaker] says that it is enough.
-func Method[T, In, Out any](name string, spec supervisor.Spec, method func(object T, ctx context.Context, in In) (Out, error), opts ...FuncOption) *Func[In, Out] { //nolint:revive // a method expression has its receiver first
+func Method[T, In, Out any](name string, spec supervisor.Spec, method func(object T, ctx context.Context, in In) (Out, error), opts ...FuncOption) *Func[In, Out] {
 	return &Func[In, Out]{define[In, Out](name, &spec, func(ctx context.Context, object, in any) (any, error) {
 		t, ok := object.(T)
 		if p, held := object.(*T); held {

@@ -100,7 +100,7 @@ func inputOf[In any, S Input[In]](in S) iter.Seq2[In, error] {
 		panic("executor: Map of a nil input")
 	}
 	if t := reflect.TypeFor[iter.Seq[In]](); v.CanConvert(t) {
-		return plain(v.Convert(t).Interface().(iter.Seq[In])) //nolint:errcheck // it was converted to that
+		return plain(v.Convert(t).Interface().(iter.Seq[In]))
 	}
-	return v.Convert(reflect.TypeFor[iter.Seq2[In, error]]()).Interface().(iter.Seq2[In, error]) //nolint:errcheck // as above
+	return v.Convert(reflect.TypeFor[iter.Seq2[In, error]]()).Interface().(iter.Seq2[In, error])
 }

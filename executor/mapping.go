@@ -289,10 +289,11 @@ func (x *Executor) cancelAll(o owner, why error) {
 	x.mu.Lock()
 	s := &x.state
 	var verdicts []verdict
-	for t, next := s.queue.head, (*job)(nil); t != nil; t = next {
-		if next = t.next; t.owner == o {
-			s.queue.remove(t)
-			verdicts = append(verdicts, x.settleLocked(t, t.failure(-1, t.attempts == 0, why)))
+	for t := s.queue.head; t != nil; {
+		here := t
+		if t = t.next; here.owner == o {
+			s.queue.remove(here)
+			verdicts = append(verdicts, x.settleLocked(here, here.failure(-1, here.attempts == 0, why)))
 		}
 	}
 	for t, timer := range s.delayed {

@@ -131,7 +131,7 @@ func (g group) decide(err error) {
 
 func (ws *waiters) all() (taken group) {
 	for e := ws.list.Front(); e != nil; e = ws.list.Front() {
-		w := e.Value.(*waiter) //nolint:errcheck // nothing else is in the list
+		w := e.Value.(*waiter)
 		w.leave(ws)
 		taken = append(taken, w)
 	}
@@ -142,7 +142,7 @@ func (ws *waiters) all() (taken group) {
 func (x *Executor) admitLocked() (admitted group) {
 	ws := &x.state.waiters
 	for e := ws.list.Front(); e != nil; e = ws.list.Front() {
-		w := e.Value.(*waiter) //nolint:errcheck // nothing else is in the list
+		w := e.Value.(*waiter)
 		if !x.roomLocked(len(w.tasks)) {
 			break
 		}

@@ -1,3 +1,5 @@
+//go:build linux
+
 // The files of the kernel can only be made up from inside.
 package executor
 
