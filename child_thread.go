@@ -80,14 +80,16 @@ func (c *threadChild) Start(ctx context.Context, life *Life) (Link, error) {
 }
 
 // buildObject runs a factory; a panic in it, or runtime.Goexit, is its error.
-// maker gets the goroutine on which it runs.
+// maker, if there is one, gets the goroutine on which it runs.
 func buildObject(ctx context.Context, def *definition, spec Spec, maker *atomic.Pointer[string]) (object any, err error) {
 	arg, err := def.argument(spec)
 	if err != nil {
 		return nil, library(err)
 	}
 	err = contained(func() (err error) {
-		maker.Store(new(goroutineID()))
+		if maker != nil {
+			maker.Store(new(goroutineID()))
+		}
 		object, err = def.build(ctx, arg)
 		return err
 	})

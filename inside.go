@@ -24,7 +24,7 @@ func init() {
 		if d.declared {
 			return nil, fmt.Errorf("%w: factory %q lives in another binary", ErrBadArgs, s.name)
 		}
-		return buildObject(ctx, d, s)
+		return buildObject(ctx, d, s, nil)
 	}
 	inside.Inspect = func(options any) (inside.Child, error) {
 		opts, ok := options.([]ChildOption)

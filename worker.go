@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/workerlink/supervisor/internal/pipe"
@@ -165,7 +164,7 @@ func (w *worker) start(version int) {
 		return
 	}
 	ctx := context.WithValue(context.Background(), selfKey{}, w.self)
-	object, err := buildObject(ctx, def, Spec{name: def.name, encoded: w.hello.Arg}, new(atomic.Pointer[string]))
+	object, err := buildObject(ctx, def, Spec{name: def.name, encoded: w.hello.Arg}, nil)
 	if err != nil {
 		kind := wire.FailError
 		if _, ok := err.(*PanicError); ok { //nolint:errorlint // only buildObject's own
