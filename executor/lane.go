@@ -134,6 +134,7 @@ func (l *lane) start() error {
 	arg := setup{local: l.journal, executor: x}
 	recycle := x.cfg.recycle
 	recycle.MaxRequests = 0 // the lane counts
+	recycle.Rolling = recycle.Rolling && (recycle.MaxAge > 0 || recycle.MaxMemory > 0)
 	if x.cfg.child.Process {
 		p := x.cfg.proc
 		p.Env = append(slices.Clone(p.Env), depthVariable+"="+strconv.Itoa(depth+1))
