@@ -94,6 +94,7 @@ var owning = archtest.Exceptions{
 	"internal/testkit/quit_unix.go: traceOnQuit":          "a test binary's",
 	"internal/testkit/system_linux.go: adoptOrphans":      "a test binary's",
 	"examples/gostats/main.go: main":                      "a program's own",
+	"examples/parmap/main.go: main":                       "a program's own",
 	"examples/vecenv/main.go: main":                       "a program's own",
 }
 

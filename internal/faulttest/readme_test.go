@@ -22,8 +22,9 @@ var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
 // imports are the packages that a page uses without saying so in each block.
 var imports = map[string]string{
-	"context": "context", "fmt": "fmt", "os": "os", "signal": "os/signal", "testing": "testing", "time": "time", "unsafe": "unsafe",
-	"supervisor": "github.com/workerlink/supervisor",
+	"context": "context", "fmt": "fmt", "log": "log", "os": "os", "sha256": "crypto/sha256", "signal": "os/signal", "slices": "slices",
+	"testing": "testing", "time": "time", "unsafe": "unsafe",
+	"supervisor": "github.com/workerlink/supervisor", "executor": "github.com/workerlink/supervisor/executor",
 }
 
 // heldElsewhere is in a block that is compiled, run and compared with the page where it belongs: in examples/vecenv/vecenv.
