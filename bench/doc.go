@@ -7,6 +7,11 @@
 // all ways under all loads in turns, several times over, because machines drift;
 // its medians and ratios compare what ran side by side.
 //
+// A [TaskWay] runs empty tasks on workers of which each takes what comes, such
+// as those of package executor, beside plain goroutines. [MeasureTasks] runs
+// every [Trial] of all of them in turns, too. What Python reaches is quoted below
+// its table, with how that was measured.
+//
 // The command in cmd/table prints the result. The benchmarks of the package are
 // the same ways under the same loads, one at a time, for benchstat.
 //

@@ -1,5 +1,5 @@
 // Command table measures calls in all ways and under all loads of package
-// bench, and prints a table of Markdown.
+// bench, and tasks likewise, and prints tables of Markdown.
 package main
 
 import (
@@ -27,5 +27,10 @@ func main() {
 	}
 	fmt.Printf("%s, %s/%s, %d processors; medians [least–greatest] of %d turns of %v\n\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), *repeats, *each)
-	fmt.Print(results.Markdown())
+	fmt.Println(results.Markdown())
+	tasks, err := bench.MeasureTasks(bench.TaskWays(), bench.Trials(), *repeats, *each)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(tasks.Markdown())
 }
