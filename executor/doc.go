@@ -8,8 +8,10 @@
 //	var Hash = executor.Define("example.com/app.Hash", func(ctx context.Context, file string) (string, error) { … })
 //
 //	func main() {
-//		supervisor.Init()
+//		supervisor.Init() // first line: in a worker process it serves and never returns
+//		ctx := context.Background()
 //		lease, err := executor.Reusable(ctx, executor.Options{})
+//		if err != nil { … }
 //		defer lease.Release()
 //		for item := range executor.Map(ctx, lease.Executor, Hash, slices.Values(files)) { … }
 //	}
@@ -20,7 +22,8 @@
 // why there is none. It is executed at most once, unless its function was declared idempotent by [Retries]. The ctx of
 // Submit or Map is the tasks' own: its end and its deadline reach the running function. A task that has not begun when
 // it is cancelled never runs. One that has gets its context ended, and its future ends at once; its worker takes the
-// next task when it has returned, or is replaced when [KillAfter] is over.
+// next task when it has returned, or is replaced when [KillAfter] is over. For a limit of each task's own in a Map let the
+// function derive a context with a timeout, and give it KillAfter in case it hangs.
 //
 // Tasks begin in the order in which they were accepted. Short tasks of one function travel together: a worker gets as
 // many as it does in about a millisecond. Each of them can still be cancelled, or moved to another worker, until it
@@ -39,7 +42,8 @@
 //
 // They are started on demand, up to [Options].MaxWorkers, and end after [Options].IdleTimeout without work. Each is a
 // child of the executor's own supervisor, so that all that is said there of orphans, grandchildren, output and
-// environment holds; [Options].Workers takes the options of such a child. With supervisor.WithType(supervisor.Goroutine)
+// environment holds; [Options].Workers takes the options of such a child. A program may end without a Shutdown: its workers
+// notice that and end by themselves. With supervisor.WithType(supervisor.Goroutine)
 // the workers are goroutines: values pass by reference then, and nothing can be killed, only abandoned.
 //
 // A task may itself use an executor; processes nest 10 deep, or as the environment variable SUPERVISOR_MAX_DEPTH says,

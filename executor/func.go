@@ -61,7 +61,8 @@ func (f *Func[In, Out]) TrySubmit(ctx context.Context, x *Executor, in In) (*fut
 // FuncOption is an argument of [Define] and [Method].
 type FuncOption interface{ applyFunc(*function) }
 
-// Retries declares a function idempotent: a task whose worker died while it was running is executed again.
+// Retries declares a function idempotent: a task whose worker died while it was running is executed again, also if it hung
+// and was killed because of [KillAfter].
 type Retries struct {
 	Max    int  // executions after the first one
 	Errors bool // also after an error or a panic of the function

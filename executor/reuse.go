@@ -67,8 +67,9 @@ func (l *Lease) Reason() Reason { return l.reason }
 func (l *Lease) Reused() bool { return l.reason == ReasonReused || l.reason == ReasonResized }
 
 // Release gives the lease back. It does not wait. The executor stays for the next who asks for it; its workers end when
-// they have been idle for long enough. An executor that another one has replaced is shut down in the background when its
-// last lease is released, after all of its tasks. Release may be called again.
+// they have been idle for long enough, or when the program ends; to wait for their end call Shutdown. An executor that
+// another one has replaced is shut down in the background when its last lease is released, after all of its tasks. Release
+// may be called again.
 func (l *Lease) Release() {
 	if l.released.CompareAndSwap(false, true) {
 		pools.release(l.pool)
