@@ -99,8 +99,13 @@ func (x *Executor) dismissLocked() {
 	}
 }
 
-// arrivedLocked says that l has come to the queue.
+// arrivedLocked says that l has come to the queue. A call that it did not wait for, as its rest was over at the same
+// moment, is answered with that: it must not end its next rest, while it still counts as idle.
 func (x *Executor) arrivedLocked(l *lane) {
+	select {
+	case <-l.wake:
+	default:
+	}
 	if l.coming {
 		l.coming = false
 		x.state.crew.coming--

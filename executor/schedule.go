@@ -31,30 +31,32 @@ func (x *Executor) next(l *lane) *chunk {
 		x.mu.Unlock()
 		if l.rest(limit) {
 			limit = x.cfg.IdleTimeout
-		} else if x.retire(l) {
+			continue
+		}
+		var left bool
+		if left, limit = x.retire(l); left {
 			return nil
-		} else {
-			limit = -1 // it stays: no further worker comes as long as this one is idle
 		}
 	}
 }
 
-// retire lets a lane leave that has been idle for long enough, unless it is one of those that stay, or has just been called.
-func (x *Executor) retire(l *lane) bool {
+// retire lets a lane leave that has been idle for long enough, unless it has just been called, or is one of those that
+// stay. For how long it may rest again is returned.
+func (x *Executor) retire(l *lane) (left bool, limit time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	c := &x.state.crew
 	at := slices.Index(c.idle, l)
 	switch {
 	case at < 0:
-		return false
+		return false, x.cfg.IdleTimeout
 	case len(c.lanes) > x.cfg.MinIdle:
 		l.leaving = whyIdle
 		x.goneLocked(l)
-		return true
+		return true, 0
 	default:
 		c.idle = slices.Delete(c.idle, at, at+1)
-		return false
+		return false, -1 // no further worker comes as long as this one is idle
 	}
 }
 
