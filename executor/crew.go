@@ -72,10 +72,15 @@ func (x *Executor) launchLocked(replaces *lane) {
 	l := newLane(x, replaces)
 	c.lanes[l] = true
 	c.coming++
+	x.goLane(l.run)
+}
+
+// goLane runs a lane, or what is left of it, on a goroutine.
+func (x *Executor) goLane(run func()) {
 	x.running.Add(1)
 	task.Go(func(context.Context) {
 		defer x.running.Done()
-		l.run()
+		run()
 	})
 }
 

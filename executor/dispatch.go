@@ -20,7 +20,11 @@ func (l *lane) execute(c *chunk) *death {
 	}
 	begin := time.Now()
 	reply, err := l.ask(c, supervisor.SendPayload{ProcID: l.id, Method: c.function().method, Args: args, KillAfter: kill})
-	took := time.Since(begin)
+	return l.digest(c, reply, err, time.Since(begin))
+}
+
+// digest is execute when the chunk has ended.
+func (l *lane) digest(c *chunk, reply supervisor.RecvPayload, err error, took time.Duration) *death {
 	v := judge(err)
 	running := l.conclude(c, reply, v, took)
 	c.stop()

@@ -41,19 +41,31 @@ func (q *eventQueue) emit(e Event) {
 	}
 	q.queue = append(q.queue, e)
 	if q.drain == nil {
-		q.drain = task.Go(func(context.Context) { q.run() })
+		q.drain = task.Go(func(context.Context) { q.run(nil) })
 	}
 }
 
-func (q *eventQueue) run() {
+// run hands over events and then those of the queue. The user's function may end the goroutine, with runtime.Goexit as a
+// test does that fails: then another one goes on.
+func (q *eventQueue) run(events []Event) {
+	over := false
+	defer func() {
+		if !over {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.drain = task.Go(func(context.Context) { q.run(events) })
+		}
+	}()
 	for {
-		events := q.next()
-		if events == nil {
-			return
+		if len(events) == 0 {
+			if events = q.next(); events == nil {
+				over = true
+				return
+			}
 		}
-		for _, e := range events {
-			q.take(e)
-		}
+		e := events[0]
+		events = events[1:]
+		q.take(e)
 	}
 }
 
@@ -73,17 +85,20 @@ func (q *eventQueue) next() []Event {
 
 // settle waits until the events so far are handed over, but not longer than limit.
 func (q *eventQueue) settle(limit time.Duration) {
-	q.mu.Lock()
-	drain := q.drain
-	q.mu.Unlock()
-	if drain == nil {
-		return
-	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	select {
-	case <-drain.Done():
-	case <-timer.C:
+	for {
+		q.mu.Lock()
+		drain := q.drain
+		q.mu.Unlock()
+		if drain == nil {
+			return
+		}
+		select {
+		case <-drain.Done():
+		case <-timer.C:
+			return
+		}
 	}
 }
 

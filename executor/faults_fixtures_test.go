@@ -20,13 +20,13 @@ import (
 	"github.com/workerlink/supervisor/internal/testkit"
 )
 
-// often is how often a test does what it does: plain times, fewer under the race detector, and as often as it takes with
+// often is how often a test does what it does: plain times, fewer under the race detector or with -short, and as often as it takes with
 // the tag soak.
 func often(plain, soaked int) int {
 	switch {
 	case soak:
 		return soaked
-	case testkit.Slowdown > 1:
+	case testkit.Slowdown > 1 || testing.Short():
 		return max(1, plain/3)
 	default:
 		return plain

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -103,7 +104,20 @@ func (l *lane) run() {
 		return
 	}
 	l.takePlace()
-	died := l.work()
+	l.employ(l.work)
+}
+
+// employ does work until the worker is to leave or has died, and ends it. A user's code that encodes an argument may end
+// the goroutine, with runtime.Goexit: then another one goes on.
+func (l *lane) employ(work func() *death) {
+	returned := false
+	defer func() {
+		if !returned {
+			l.executor.goLane(func() { l.employ(l.goOn) })
+		}
+	}()
+	died := work()
+	returned = true
 	if died != nil {
 		l.died(died)
 		if _, stuck := errors.AsType[*supervisor.StuckError](died.err); stuck {
@@ -121,6 +135,15 @@ func (l *lane) work() *death {
 		}
 	}
 	return l.lost
+}
+
+// goOn is work after the goroutine that should have sent a chunk was ended.
+func (l *lane) goOn() *death {
+	err := fmt.Errorf("%w: the goroutine of the encoder was ended", supervisor.ErrEncode)
+	if died := l.digest(l.chunk, supervisor.RecvPayload{}, &supervisor.CallError{ProcID: l.id, Unexecuted: true, Err: err}, 0); died != nil {
+		return died
+	}
+	return l.work()
 }
 
 // start brings the worker up.

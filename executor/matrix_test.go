@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,6 +33,10 @@ func (b bomb) off(step string) error {
 		panic(errBomb)
 	case "exit":
 		os.Exit(3)
+	case "exit 0":
+		os.Exit(0)
+	case "goexit":
+		runtime.Goexit()
 	case "kill":
 		kill(os.Getpid())
 		select {}
