@@ -224,8 +224,8 @@ func (x *Executor) verdictLocked(l *lane, c *chunk, t *job, reply supervisor.Rec
 		return []verdict{x.settleLocked(t, verdict{job: t, value: reply.Data})}
 	}
 	if !j.alive {
-		if err := x.closedLocked(); err != nil {
-			return fail(err)
+		if x.dead.Err() != nil { // it was killed with the executor; in a broken one it has died by itself
+			return fail(supervisor.ErrClosed)
 		}
 		t.crashes++
 	}

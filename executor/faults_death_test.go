@@ -61,6 +61,28 @@ func TestE02KillWithTwentyWaiting(t *testing.T) {
 	require.EqualValues(t, 1, x.Stats().Failed, "tasks that failed")
 }
 
+// Of a worker that dies when the executor is broken already, the running task still says how.
+func TestE02KillInABrokenExecutor(t *testing.T) {
+	if !processes(t) {
+		return
+	}
+	ledger := testkit.NewLedger(t)
+	x := newExecutor(t, executor.Options{MaxWorkers: 2, Breaker: executor.Breaker{Max: 1, Backoff: quick}})
+	running := submit(t, obey, x, order{Ledger: ledger.Path, ID: "running", Do: "deaf"})
+	pid := pidIn(t, ledger, "running")
+	for range 2 {
+		require.NotNil(t, failure(t, submit(t, misbehave, x, "exit test")).Exit(), "how a worker ended")
+	}
+	testkit.Until(t, "the executor is broken", func() bool { return x.Health(t.Context()) != nil })
+	kill(pid)
+	failed := failure(t, running)
+	require.NotNil(t, failed.Exit(), "how the worker of the running task ended: %v", failed)
+	require.Equal(t, pid, failed.Exit().Pid, "its process")
+	require.NotErrorIs(t, failed, executor.ErrBroken, "why the running task failed")
+	require.EqualValues(t, 3, x.Stats().Workers.Crashed, "workers that died")
+	shutdown(t, x)
+}
+
 // A worker that is killed while it is idle costs no task, also if the next one is submitted at once.
 func TestE14DeathWhileIdle(t *testing.T) {
 	if !processes(t) {
