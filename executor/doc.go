@@ -25,6 +25,10 @@
 // next task when it has returned, or is replaced when [KillAfter] is over. For a limit of each task's own in a Map let the
 // function derive a context with a timeout, and give it KillAfter in case it hangs.
 //
+// A panic of a function is its task's error, a [*supervisor.PanicError], and its worker goes on, unless
+// supervisor.Restart in [Options].Workers says that it ends. One on a goroutine that the function has started ends a worker
+// process as a crash; with workers that are goroutines it ends the program.
+//
 // Tasks begin in the order in which they were accepted. Short tasks of one function travel together: a worker gets as
 // many as it does in about a millisecond. Each of them can still be cancelled, or moved to another worker, until it
 // begins, and all that have not begun are moved as soon as one of them takes longer than that.

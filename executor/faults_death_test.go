@@ -143,7 +143,7 @@ func TestC48StartsThatFailWhileOthersDie(t *testing.T) {
 				Workers: []supervisor.ChildOption{supervisor.Proc{Env: []string{brittleStart + "=" + starts}}},
 			})
 			var results []*future.Future[int]
-			for i := range 26 {
+			for i := range 2 * often(13, 130) {
 				do := ""
 				if i%2 == 0 || limit > 0 {
 					do = "exit"
