@@ -152,3 +152,57 @@ func TestC36TooLargeArguments(t *testing.T) {
 	shutdown(t, x)
 	require.Zero(t, x.Stats().Workers.Crashed, "workers that died")
 }
+
+// Many ask in every mode, and some of them end what they get: nobody waits, whoever is refused hears that his executor
+// has been ended, and nothing is left.
+func TestReusableStorm(t *testing.T) {
+	for _, kind := range kinds() {
+		t.Run(kind.String(), func(t *testing.T) {
+			testkit.NoLeaks(t)
+			name := uniqueName("storm")
+			rounds := often(60, 5000)
+			if kind == supervisor.Process {
+				rounds = often(6, 500)
+			}
+			var askers sync.WaitGroup
+			for a := range 8 {
+				askers.Go(func() {
+					for i := range rounds {
+						way := (a*7 + i) % 24
+						o := executor.Options{
+							Name: name, MaxWorkers: 2 + i%2, MinIdle: way % 2, Queue: 4, Workers: ofKind(kind), Reuse: []executor.ReuseMode{0, 0, 1, 2}[way%4],
+						}
+						l, err := executor.Reusable(context.Background(), o)
+						if err != nil {
+							t.Errorf("Reusable: %v", err)
+							return
+						}
+						var results []*future.Future[int]
+						for n := range 6 {
+							if f, err := square.Submit(context.Background(), l.Executor, n); err == nil {
+								results = append(results, f)
+							} else if !anyIs(err, supervisor.ErrClosed) {
+								t.Errorf("Submit: %v", err)
+							}
+						}
+						switch way {
+						case 5:
+							_ = l.KillWorkers() // goroutines may be in the middle of a task
+						case 11:
+							_ = l.Shutdown(context.Background())
+						}
+						l.Release()
+						for _, f := range results {
+							if _, err := f.Result(testkit.Context(t)); err != nil && !anyIs(err, supervisor.ErrClosed) {
+								t.Errorf("Result: %v", err)
+							}
+						}
+					}
+				})
+			}
+			askers.Wait()
+			last := lease(t, executor.Options{Name: name, Workers: ofKind(kind), Reuse: executor.ReuseAlways})
+			_ = last.KillWorkers()
+		})
+	}
+}
