@@ -41,3 +41,16 @@ func TestTaskAsTheIdleTimeEnds(t *testing.T) {
 	shutdown(t, x)
 	require.EqualValues(t, 3*n, x.Stats().Done, "tasks with a value")
 }
+
+// lateContext is a context whose timer has not yet noticed that its deadline is over.
+type lateContext struct{ context.Context }
+
+func (lateContext) Deadline() (time.Time, bool) { return time.Now().Add(-time.Nanosecond), true }
+
+// A task whose deadline has passed is not accepted, however late the timers of a busy machine are.
+func TestSubmitBehindALateTimer(t *testing.T) {
+	x := newExecutor(t, executor.Options{MaxWorkers: 1, Workers: ofKind(supervisor.Goroutine)})
+	_, err := square.Submit(lateContext{t.Context()}, x, 2)
+	require.ErrorIs(t, err, supervisor.ErrTimeout, "Submit")
+	shutdown(t, x)
+}

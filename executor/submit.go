@@ -15,10 +15,13 @@ func (f *Func[In, Out]) submit(ctx context.Context, x *Executor, in In, wait boo
 	if err := cause(ctx); err != nil {
 		return nil, err
 	}
+	deadline, limited := ctx.Deadline()
+	if limited && !time.Now().Before(deadline) { // its timer is late; those of other tasks with the deadline may have been in time
+		return nil, supervisor.ErrTimeout
+	}
 	result, resolver := future.New[Out]()
 	o := &futureOwner[Out]{resolver: resolver}
-	t := &job{function: f.function, in: in, owner: o}
-	t.deadline, _ = ctx.Deadline()
+	t := &job{function: f.function, in: in, owner: o, deadline: deadline}
 	if ctx.Done() != nil {
 		o.unwatch = context.AfterFunc(ctx, func() { x.cancel(t, cause(ctx)) })
 	}
