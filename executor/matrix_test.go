@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,9 +41,16 @@ func (b bomb) off(step string) error {
 	case "kill":
 		kill(os.Getpid())
 		select {}
+	case "fault":
+		storeWildly(&b)
 	}
 	return nil
 }
+
+// storeWildly writes to where there is no memory, which ends a process.
+//
+//go:nocheckptr
+func storeWildly(b *bomb) { *(*int)(unsafe.Add(unsafe.Pointer(b), 1<<44)) = 1 }
 
 var errBomb = errors.New("bomb")
 
