@@ -6,6 +6,7 @@ package executor
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,4 +62,28 @@ func TestCPUs(t *testing.T) {
 	var set unix.CPUSet
 	require.NoError(t, unix.SchedGetaffinity(0, &set), "affinity")
 	require.Equal(t, set.Count(), affinity(), "affinity")
+}
+
+// A thread that may run on one CPU only is enough to see it; it ends with its goroutine, which never gives it back.
+func TestL146AffinityToOneCPU(t *testing.T) {
+	var before unix.CPUSet
+	require.NoError(t, unix.SchedGetaffinity(0, &before), "affinity")
+	first := 0
+	for !before.IsSet(first) {
+		first++
+	}
+	counted := make(chan int)
+	go func() {
+		runtime.LockOSThread()
+		one := unix.CPUSet{}
+		one.Set(first)
+		if err := unix.SchedSetaffinity(0, &one); err != nil {
+			counted <- -1
+			return
+		}
+		counted <- CPUs()
+	}()
+	require.Equal(t, 1, <-counted, "CPUs")
+	t.Setenv(maxWorkersVariable, "2")
+	require.LessOrEqual(t, CPUs(), 2, "CPUs with a bound, on another thread")
 }

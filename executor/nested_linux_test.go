@@ -62,15 +62,18 @@ func forwarded(e executor.Event) {
 func outermost(t *testing.T, o executor.Options) *executor.Executor {
 	t.Helper()
 	testkit.NoLeaks(t)
-	t.Cleanup(func() {
-		testkit.Within(t, 2*time.Second, func() {
-			testkit.Until(t, "the workers of the workers have ended", func() bool {
-				_, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
-				return err != nil // there are none
-			})
+	t.Cleanup(func() { allOrphansEnd(t) })
+	return bare(t, o)
+}
+
+func allOrphansEnd(t *testing.T) {
+	t.Helper()
+	testkit.Within(t, 2*time.Second, func() {
+		testkit.Until(t, "the workers of the workers have ended", func() bool {
+			_, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+			return err != nil // there are none
 		})
 	})
-	return bare(t, o)
 }
 
 func TestNestedExecutors(t *testing.T) {
