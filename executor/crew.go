@@ -14,6 +14,7 @@ type crew struct {
 	lanes    map[*lane]bool
 	idle     []*lane // those without work; the one that has been idle longest first
 	coming   int     // lanes that are on their way to the queue
+	starting int     // lanes without a worker yet, but for those that take another one's place
 	renewing int     // lanes that go on until the one that takes their place is ready
 	hiring   *time.Timer
 }
@@ -72,6 +73,10 @@ func (x *Executor) launchLocked(replaces *lane) {
 	l := newLane(x, replaces)
 	c.lanes[l] = true
 	c.coming++
+	if replaces == nil {
+		l.starting = true
+		c.starting++
+	}
 	x.goLane(l.run)
 }
 
@@ -87,7 +92,7 @@ func (x *Executor) goLane(run func()) {
 // dismissLocked tells the idle workers that are too many to leave; busy ones notice after their task.
 func (x *Executor) dismissLocked() {
 	c := &x.state.crew
-	surplus := len(c.lanes) - c.renewing - c.max
+	surplus := c.surplus()
 	if x.overLocked() {
 		surplus = len(c.lanes)
 	}
@@ -104,12 +109,20 @@ func (x *Executor) dismissLocked() {
 	}
 }
 
+// surplus is how many lanes with workers are too many. Those that are starting come behind them: they leave as soon as
+// they are ready, so that nobody who is at work makes way for somebody who is not yet.
+func (c *crew) surplus() int { return len(c.lanes) - c.renewing - c.starting - c.max }
+
 // arrivedLocked says that l has come to the queue. A call that it did not wait for, as its rest was over at the same
 // moment, is answered with that: it must not end its next rest, while it still counts as idle.
 func (x *Executor) arrivedLocked(l *lane) {
 	select {
 	case <-l.wake:
 	default:
+	}
+	if l.starting {
+		l.starting = false
+		x.state.crew.starting--
 	}
 	if l.coming {
 		l.coming = false

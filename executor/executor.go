@@ -95,8 +95,9 @@ func newExecutor(cfg *config) (*Executor, error) {
 func (x *Executor) Name() string { return x.cfg.Name }
 
 // Resize changes how many workers there may be at once, and returns without waiting for anything. Further ones start
-// when there is work for them. Those that are too many leave: first those that have been idle longest, at once, then busy
-// ones after the task that they have begun. n less than 1, or than MinIdle, is an error that is [supervisor.ErrBadArgs].
+// when there is work for them. Those that are too many leave: first those that are still starting, when they are ready,
+// then those that have been idle longest, at once, then busy ones after the task that they have begun. n less than 1, or
+// than MinIdle, is an error that is [supervisor.ErrBadArgs].
 func (x *Executor) Resize(n int) error {
 	if n < 1 || n < x.cfg.MinIdle {
 		return fmt.Errorf("executor: %w: resize to %d workers", supervisor.ErrBadArgs, n)

@@ -25,11 +25,12 @@ type lane struct {
 	timer   *time.Timer // for rests
 
 	// Guarded by the executor's mutex.
-	id      int    // of the child; -1 before it has one
-	chunk   *chunk // that its worker has; nil if none
-	coming  bool   // on its way to the queue
-	leaving string // why it takes no more tasks; empty if it does
-	lost    *death // the worker died between two chunks; nil if it did not
+	id       int    // of the child; -1 before it has one
+	chunk    *chunk // that its worker has; nil if none
+	coming   bool   // on its way to the queue
+	starting bool   // as the crew counts it
+	leaving  string // why it takes no more tasks; empty if it does
+	lost     *death // the worker died between two chunks; nil if it did not
 	wear
 }
 

@@ -69,7 +69,7 @@ func (x *Executor) leavesLocked(l *lane) bool {
 		l.leaving = whyGone
 	case x.overLocked():
 		l.leaving = whyShutdown
-	case !l.renewed && len(c.lanes)-c.renewing > c.max:
+	case !l.renewed && c.surplus() > 0:
 		l.leaving = whyResized
 	case l.replaced:
 		l.leaving = whyRecycled
