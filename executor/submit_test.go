@@ -297,6 +297,7 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 		"another program":   {Workers: []supervisor.ChildOption{supervisor.Proc{Path: "/bin/true"}}},
 		"the wrong kind":    {Workers: ofKind(supervisor.Goroutine, supervisor.Share{CPU: 1})},
 		"a negative limit":  {Workers: []supervisor.ChildOption{supervisor.Limits{Queue: -1}}},
+		"an unknown kind":   {Workers: ofKind(99)},
 		"an option of none": {Workers: []supervisor.ChildOption{nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
