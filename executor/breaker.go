@@ -74,27 +74,38 @@ func delay(b supervisor.Backoff, n int) time.Duration {
 	return time.Duration(float64(d) * (1 + jitter*(2*rand.Float64()-1)))
 }
 
-// failed counts a failure of a worker.
+// failed counts a failure of a worker that goes on.
 func (x *Executor) failed(err error) {
 	x.mu.Lock()
+	broken := x.failedLocked(err)
+	x.mu.Unlock()
+	x.abandonBroken(broken)
+}
+
+// failedLocked counts a failure of a worker. If that is one too many it returns why nothing is executed any more, for
+// abandonBroken.
+func (x *Executor) failedLocked(err error) error {
 	s := &x.state
 	if s.broken != nil || x.dead.Err() != nil {
-		x.mu.Unlock()
-		return
+		return nil
 	}
 	if !s.breaker.failed(time.Now(), s.crew.max) {
 		x.staffLocked()
-		x.mu.Unlock()
-		return
+		return nil
 	}
 	s.broken = &becauseError{ErrBroken, err}
-	broken := s.broken
 	close(s.tripped)
 	if s.crew.hiring != nil {
 		s.crew.hiring.Stop()
 	}
 	x.dismissLocked()
-	x.mu.Unlock()
 	x.events.emit(Event{Kind: EventBroken, Worker: -1, Err: err})
-	x.abandon(broken)
+	return s.broken
+}
+
+// abandonBroken gives up what an executor has that has just broken; nil says that it has not.
+func (x *Executor) abandonBroken(broken error) {
+	if broken != nil {
+		x.abandon(broken)
+	}
 }

@@ -188,12 +188,14 @@ func (l *lane) notStarted(err error) {
 		x.state.crew.renewing--
 	}
 	x.goneLocked(l)
-	x.mu.Unlock()
 	if killed {
+		x.mu.Unlock()
 		return
 	}
 	x.events.emit(Event{Kind: EventStartFailed, Worker: -1, Err: err})
-	x.failed(err)
+	broken := x.failedLocked(err) // while nobody can hire: the pause counts from here
+	x.mu.Unlock()
+	x.abandonBroken(broken)
 }
 
 // takePlace lets the lane leave that this one replaces.
@@ -218,17 +220,6 @@ func (l *lane) takePlace() {
 // died is the end of a worker that nobody had told to end.
 func (l *lane) died(d *death) {
 	x := l.executor
-	x.mu.Lock()
-	x.goneLocked(l)
-	killed := x.dead.Err() != nil
-	if !killed {
-		x.state.stats.crashed++
-	}
-	l.leaving = whyGone
-	x.mu.Unlock()
-	if killed {
-		return
-	}
 	e := Event{Kind: EventCrashed, Worker: l.id, Err: d.err}
 	if exit, ok := errors.AsType[*supervisor.ExitError](d.err); ok {
 		e.Pid = exit.Pid
@@ -236,18 +227,23 @@ func (l *lane) died(d *death) {
 	if d.job != nil {
 		e.Task = d.job.function.name
 	}
-	x.events.emit(e)
-	if d.hung { // that is the task's fault
-		x.restaff()
+	x.mu.Lock()
+	x.goneLocked(l)
+	l.leaving = whyGone
+	if x.dead.Err() != nil { // it was killed
+		x.mu.Unlock()
 		return
 	}
-	x.failed(d.err)
-}
-
-func (x *Executor) restaff() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.staffLocked()
+	x.state.stats.crashed++
+	x.events.emit(e)
+	var broken error
+	if d.hung { // that is the task's fault
+		x.staffLocked()
+	} else {
+		broken = x.failedLocked(d.err) // while nobody can hire: the pause counts from here
+	}
+	x.mu.Unlock()
+	x.abandonBroken(broken)
 }
 
 // end ends the worker, in order unless the executor is killed.
