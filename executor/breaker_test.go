@@ -245,3 +245,17 @@ func TestObjectThatTakesTooLong(t *testing.T) {
 		})
 	}
 }
+
+// The delay holds also if the worker dies just after its task has its verdict, and another one is there at once.
+func TestBackoffAfterADeathBetweenTasks(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			x := goroutines(t, executor.Options{MaxWorkers: 1, Breaker: executor.Breaker{Max: -1, Backoff: supervisor.Backoff{First: time.Second}}})
+			require.ErrorIs(t, failure(t, submit(t, fatal, x, 1)), errRefused, "verdict")
+			begin := time.Now()
+			require.Equal(t, 4, value(t, submit(t, square, x, 2)), "the next task")
+			require.InDelta(t, time.Second, time.Since(begin), float64(time.Second)/4, "pause")
+			shutdown(t, x)
+		})
+	}
+}

@@ -15,8 +15,10 @@ func (x *Executor) next(l *lane) *chunk {
 		x.mu.Lock()
 		x.arrivedLocked(l)
 		if x.leavesLocked(l) {
-			x.goneLocked(l)
-			x.staffLocked()
+			if l.leaving != whyGone { // nobody comes for it before its death is counted
+				x.goneLocked(l)
+				x.staffLocked()
+			}
 			x.mu.Unlock()
 			return nil
 		}
