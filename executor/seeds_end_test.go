@@ -54,7 +54,7 @@ func TestL54ShutdownAfterWhatCannotBeSent(t *testing.T) {
 	if !processes(t) {
 		return
 	}
-	for range 5 {
+	for range 3 {
 		x := newExecutor(t, executor.Options{MaxWorkers: 4})
 		f := submit(t, carry, x, argument{bomb{"encode argument", "error"}})
 		shutdown(t, x)
@@ -233,7 +233,7 @@ func TestL103SlowArgumentsAndShortIdleTimeouts(t *testing.T) {
 func TestL90WorkersThatLeaveBetweenMaps(t *testing.T) {
 	for _, kind := range kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
-			x := newExecutor(t, executor.Options{MaxWorkers: 4, IdleTimeout: 10 * time.Millisecond, Workers: ofKind(kind)})
+			x := newExecutor(t, executor.Options{MaxWorkers: 2, IdleTimeout: 10 * time.Millisecond, Workers: ofKind(kind)})
 			for range 5 {
 				for item := range executor.Map(t.Context(), x, square, upTo(8, nil)) {
 					require.NoError(t, item.Err, "item %d", item.Index)

@@ -97,7 +97,7 @@ var (
 
 // A worker that keeps more and more memory is replaced between two tasks.
 func TestL94WorkersThatLeak(t *testing.T) {
-	const most, piece = 192 << 20, 8 << 20
+	const most, piece = 160 << 20, 16 << 20
 	events := testkit.NewRecorder(func(e executor.Event) executor.EventKind { return e.Kind })
 	x := newExecutor(t, executor.Options{MaxWorkers: 1, Events: events.Record, Workers: []supervisor.ChildOption{supervisor.Recycle{MaxMemory: most}}})
 	first := value(t, submit(t, leak, x, piece))

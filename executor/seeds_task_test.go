@@ -194,9 +194,9 @@ func TestL93LargeArguments(t *testing.T) {
 	if !processes(t) {
 		return
 	}
-	x := newExecutor(t, executor.Options{MaxWorkers: 1, Workers: []supervisor.ChildOption{supervisor.Limits{Frame: 48 << 20}}})
+	x := newExecutor(t, executor.Options{MaxWorkers: 1, Workers: []supervisor.ChildOption{supervisor.Limits{Frame: 12 << 20}}})
 	pid := value(t, submit(t, getpid, x, 0))
-	large := strings.Repeat("x", 40<<20)
+	large := strings.Repeat("x", 10<<20)
 	require.Equal(t, len(large), value(t, submit(t, measure, x, large)), "length of a large argument")
 	failed := failure(t, submit(t, measure, x, large+large))
 	require.ErrorIs(t, failed, supervisor.ErrTooLarge, "an argument that is too large")
