@@ -199,10 +199,21 @@ func (q *eventQueue) reportDroppedLocked() {
 	}
 }
 
+// run hands events over. The user's function may end the goroutine by
+// runtime.Goexit, as a test does that fails: then another one goes on.
 func (q *eventQueue) run() {
+	over := false
+	defer func() {
+		if !over {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.drain = task.Go(func(context.Context) { q.run() })
+		}
+	}()
 	for {
 		e, ok := q.next()
 		if !ok {
+			over = true
 			return
 		}
 		q.take(e)
@@ -233,10 +244,12 @@ func (q *eventQueue) next() (Event, bool) {
 // settle waits until the events so far are handed over, but not longer than d:
 // the user's function may itself be waiting for the caller.
 func (q *eventQueue) settle(d time.Duration) {
-	q.mu.Lock()
-	drain := q.drain
-	q.mu.Unlock()
-	if drain != nil {
-		awaitFor(drain.Done(), d)
+	for limit := time.Now().Add(d); ; {
+		q.mu.Lock()
+		drain := q.drain
+		q.mu.Unlock()
+		if drain == nil || !awaitFor(drain.Done(), time.Until(limit)) {
+			return
+		}
 	}
 }

@@ -4,6 +4,7 @@ package supervisor
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,6 +52,23 @@ func emitAll(q *eventQueue, from, to int64) {
 		q.emit(Event{Kind: EventOutput, N: n})
 	}
 	synctest.Wait()
+}
+
+// A listener that ends its goroutine, as one does that fails its test, hears of the rest all the same.
+func TestEventQueueAfterGoexit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []int64
+		q := newEventQueue(&options{events: func(e Event) {
+			if seen = append(seen, e.N); e.N == 1 {
+				runtime.Goexit()
+			}
+		}})
+		for n := range int64(4) {
+			q.emit(Event{Kind: EventOutput, N: n})
+		}
+		q.settle(time.Hour)
+		require.Equal(t, count(0, 3), seen, "events before settle returned")
+	})
 }
 
 func TestEventQueueLimit(t *testing.T) {
