@@ -65,8 +65,7 @@ func TestDefectCancelledTaskInTheQueue(t *testing.T) {
 	for _, killsAll := range []bool{true, false} {
 		t.Run(fmt.Sprintf("all are killed %v", killsAll), func(t *testing.T) {
 			x, pids := started(t, 1, executor.Options{})
-			running := submit(t, misbehave, x, "wait")
-			until(t, x, "it runs", func(s executor.Stats) bool { return s.Running == 1 })
+			running := held(t, x)
 			before, cancelled, behind := submit(t, square, x, 1), submit(t, square, x, 2), submit(t, square, x, 3)
 			cancelled.Cancel()
 			if killsAll {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -61,6 +62,18 @@ func submit[In, Out any](t testing.TB, f *executor.Func[In, Out], x *executor.Ex
 	result, err := f.Submit(context.Background(), x, in)
 	require.NoError(t, err, "Submit(%s, %v)", f.Name(), in)
 	return result
+}
+
+// held submits a task that waits in its worker for the end of its context, and returns when it has begun there.
+func held(t testing.TB, x *executor.Executor) *future.Future[string] {
+	t.Helper()
+	sign := filepath.Join(t.TempDir(), "begun")
+	f := submit(t, misbehave, x, "wait "+sign)
+	testkit.Until(t, "the task has begun", func() bool {
+		_, err := os.Stat(sign)
+		return err == nil
+	})
+	return f
 }
 
 func value[Out any](t testing.TB, f *future.Future[Out]) Out {
@@ -122,6 +135,11 @@ var (
 		case "hang":
 			select {}
 		case "wait":
+			if arg != "" {
+				if err := os.WriteFile(arg, nil, 0o600); err != nil {
+					return "", err
+				}
+			}
 			<-ctx.Done()
 			return "", context.Cause(ctx)
 		}

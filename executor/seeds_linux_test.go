@@ -82,15 +82,15 @@ func TestL92DepthOfNestedExecutors(t *testing.T) {
 	shutdown(t, x)
 }
 
-// leak keeps memory, and returns its process.
+// hoard keeps memory, and returns its process.
 var (
-	leaked [][]byte
-	leak   = executor.Define("test.leak", func(_ context.Context, n int) (int, error) {
+	hoarded [][]byte
+	hoard   = executor.Define("test.hoard", func(_ context.Context, n int) (int, error) {
 		b := make([]byte, n)
 		for i := 0; i < n; i += 512 {
 			b[i] = 1
 		}
-		leaked = append(leaked, b)
+		hoarded = append(hoarded, b)
 		return os.Getpid(), nil
 	})
 )
@@ -100,8 +100,8 @@ func TestL94WorkersThatLeak(t *testing.T) {
 	const most, piece = 160 << 20, 16 << 20
 	events := testkit.NewRecorder(func(e executor.Event) executor.EventKind { return e.Kind })
 	x := newExecutor(t, executor.Options{MaxWorkers: 1, Events: events.Record, Workers: []supervisor.ChildOption{supervisor.Recycle{MaxMemory: most}}})
-	first := value(t, submit(t, leak, x, piece))
-	testkit.Until(t, "another process has come", func() bool { return value(t, submit(t, leak, x, piece)) != first })
+	first := value(t, submit(t, hoard, x, piece))
+	testkit.Until(t, "another process has come", func() bool { return value(t, submit(t, hoard, x, piece)) != first })
 	require.Contains(t, events.Wait(t, executor.EventRecycled).Text, "MiB", "why")
 	shutdown(t, x)
 	require.Zero(t, x.Stats().Failed, "tasks that failed")

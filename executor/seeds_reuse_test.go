@@ -93,8 +93,7 @@ func TestL19ResizeWhileATaskRuns(t *testing.T) {
 	o := executor.Options{Name: uniqueName("busy"), MaxWorkers: 1, MinIdle: 1, Events: events.Record}
 	first := lease(t, o)
 	pid := events.Wait(t, executor.EventStarted).Pid
-	running := submit(t, misbehave, first.Executor, "wait")
-	until(t, first.Executor, "it runs", func(s executor.Stats) bool { return s.Running == 1 })
+	running := held(t, first.Executor)
 	o.MaxWorkers = 2
 	second := lease(t, o)
 	require.Equal(t, executor.ReasonResized, second.Reason(), "reason")

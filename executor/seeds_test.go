@@ -43,7 +43,7 @@ func TestSeeds(t *testing.T) {
 		listed[id] = true
 		named := namedTests.FindAllStringSubmatch(answer, -1)
 		for _, name := range named {
-			require.NoError(t, exists(tests, name[1]), "%s", id)
+			require.NoError(t, isThere(tests, name[1]), "%s", id)
 		}
 		if len(named) == 0 {
 			require.Regexp(t, `^(none: |choice: )\S.{15,}`, answer, "%s: neither a test nor a reason", id)
@@ -62,8 +62,8 @@ func TestSeeds(t *testing.T) {
 	require.Empty(t, listed, "ids that there are not")
 }
 
-// exists says what is missing of a test, which may be named with the names of subtests behind it.
-func exists(tests map[string][]string, name string) error {
+// isThere says what is missing of a test, which may be named with the names of subtests behind it.
+func isThere(tests map[string][]string, name string) error {
 	parts := strings.Split(name, "/")
 	texts, ok := tests[parts[0]]
 	if !ok {
