@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/workerlink/supervisor/internal/dispatch"
@@ -47,13 +48,34 @@ func setTable(factory string, table func() (*dispatch.Table, error)) {
 	d.methods = onceMethods(table)
 }
 
+// text is the same for what means the same; files and writers are the same if
+// they are identical.
+func (p Proc) text() string {
+	attr := p.SysProcAttr
+	p.SysProcAttr = nil
+	for _, list := range []*[]string{&p.Args, &p.Env} {
+		if len(*list) == 0 {
+			*list = nil
+		}
+	}
+	if len(p.ExtraFiles) == 0 {
+		p.ExtraFiles = nil
+	}
+	text := fmt.Sprintf("%#v", p)
+	if attr != nil {
+		fields, _ := json.Marshal(attr) // numbers, texts and lists of them, behind pointers, too
+		text += " " + string(fields)
+	}
+	return text
+}
+
 // text is the same for configurations that mean the same.
 func (c *childConfig) text() string {
 	plain := *c
 	plain.proc, plain.share = nil, nil
 	text := fmt.Sprintf("%#v", plain)
 	if c.proc != nil {
-		text += fmt.Sprintf(" %#v", *c.proc)
+		text += " " + c.proc.text()
 	}
 	if c.share != nil {
 		text += fmt.Sprintf(" %#v", *c.share)

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -54,41 +55,58 @@ func (c *chunk) limits() (cut, kill time.Duration) {
 	return cut, kill
 }
 
-// harvest takes the results that the worker has finished, and what it has not begun; that is put back. What it is
-// executing, if anything, is returned.
-func (c *chunk) harvest(final bool) (running *job, untouched []*job) {
+// harvest is what has become of the tasks of a chunk.
+type harvest struct {
+	finished  []verdict // the worker has; not settled yet
+	running   *job      // the worker is executing it; nil if none
+	untouched []*job    // it has not begun, and never will
+	verdicts  []verdict // settled already, of what was put back or cannot be
+}
+
+// harvest takes what the worker has finished, and what it has not begun, which after the last harvest is the caller's
+// and otherwise put back at once.
+func (c *chunk) harvest(last bool) (h harvest) {
 	x := c.lane.executor
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.over {
-		c.mu.Unlock()
-		return nil, nil
+		return h
 	}
-	c.over = final
-	var finished []verdict
+	c.over = last
 	x.mu.Lock()
+	h.untouched = x.revokeLocked(c) // first, so that nothing begins meanwhile
+	passed := 0                     // of these
 	for i, t := range c.tasks {
-		if t.wire.chunk != c {
+		if t.wire.chunk != c || t.state != sent {
 			continue
 		}
-		switch c.journal.state(i) {
-		case done:
+		switch word := c.journal.state(i); {
+		case passed < len(h.untouched) && h.untouched[passed] == t:
+			passed++
+		case word == done && h.running == nil && passed == 0:
 			t.attempts++
 			t.wire = place{nil, i}
-			finished = append(finished, verdict{job: t})
-		case begun:
-			running = t
+			h.finished = append(h.finished, verdict{job: t})
+		case word == begun && h.running == nil && passed == 0:
+			h.running = t
+		case last: // no worker of ours leaves it like that
+			c.eye.broken = fmt.Errorf("%w: a worker's journal says %d of task %d of %d", wire.ErrProtocol, word, i, len(c.tasks))
+			h.verdicts = append(h.verdicts, x.settleLocked(t, t.failure(c.lane.id, false, c.eye.broken)))
 		}
 	}
-	untouched = x.revokeLocked(c)
-	x.state.stats.running -= len(finished)
+	x.state.stats.running -= len(h.finished) + len(h.verdicts)
+	if !last {
+		if c.tasks[0].want == 0 {
+			x.paceLocked(c.function()).size = 1
+		}
+		h.verdicts = append(h.verdicts, x.backLocked(h.untouched)...)
+	}
 	x.mu.Unlock()
-	for i := range finished {
-		v := &finished[i]
+	for i := range h.finished {
+		v := &h.finished[i]
 		v.value, v.err = c.eye.result(v.job.wire.at, v.job.function)
 	}
-	c.mu.Unlock()
-	c.settle(finished)
-	return running, untouched
+	return h
 }
 
 // settle delivers results as they stand in the journal.
@@ -105,10 +123,9 @@ func (c *chunk) settle(results []verdict) {
 	}
 	x.mu.Lock()
 	for _, v := range results {
-		x.settleLocked(v.job, v)
-	}
-	if len(results) > 0 {
-		x.state.breaker.succeeded()
+		if x.settleLocked(v.job, v); v.err == nil {
+			x.state.breaker.succeeded()
+		}
 	}
 	x.mu.Unlock()
 	x.deliver(results)
@@ -124,13 +141,7 @@ func decode(d *wire.Deferred) (value any, err error) {
 // cut is called when the chunk takes longer than short tasks do: what is finished is delivered, what has not begun goes
 // elsewhere.
 func (c *chunk) cut() {
-	_, untouched := c.harvest(false)
-	x := c.lane.executor
-	x.mu.Lock()
-	if c.tasks[0].want == 0 {
-		x.paceLocked(c.function()).size = 1
-	}
-	verdicts := x.backLocked(untouched)
-	x.mu.Unlock()
-	x.deliver(verdicts)
+	h := c.harvest(false)
+	c.lane.executor.deliver(h.verdicts)
+	c.settle(h.finished)
 }

@@ -13,7 +13,7 @@ type crew struct {
 	max      int
 	lanes    map[*lane]bool
 	idle     []*lane // those without work; the one that has been idle longest first
-	coming   int     // lanes that are on their way to the queue
+	coming   int     // lanes that are on their way to the queue, but for those that take another one's place
 	starting int     // lanes without a worker yet, but for those that take another one's place
 	renewing int     // lanes that go on until the one that takes their place is ready
 	hiring   *time.Timer
@@ -23,15 +23,13 @@ type crew struct {
 // new one if there may be more.
 func (x *Executor) staffLocked() {
 	c := &x.state.crew
-	for x.state.queue.n > c.coming {
-		if n := len(c.idle); n > 0 {
-			l := c.idle[n-1]
-			c.idle = c.idle[:n-1]
-			c.coming++
-			l.call()
-		} else if !x.hireLocked() {
-			break
-		}
+	for n := len(c.idle); n > 0 && x.state.queue.n > c.coming-c.starting; n = len(c.idle) { // who is starting may take long
+		l := c.idle[n-1]
+		c.idle = c.idle[:n-1]
+		c.coming++
+		l.call()
+	}
+	for x.state.queue.n > c.coming && x.hireLocked() {
 	}
 	for len(c.lanes) < x.cfg.MinIdle && !x.overLocked() && x.hireLocked() {
 	}
@@ -72,9 +70,9 @@ func (x *Executor) launchLocked(replaces *lane) {
 	c := &x.state.crew
 	l := newLane(x, replaces)
 	c.lanes[l] = true
-	c.coming++
-	if replaces == nil {
-		l.starting = true
+	if replaces == nil { // else the other one goes on meanwhile
+		l.coming, l.starting = true, true
+		c.coming++
 		c.starting++
 	}
 	x.goLane(l.run)

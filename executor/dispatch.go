@@ -147,8 +147,8 @@ func judge(err error) judgement {
 // worker was executing at the end, if there was one.
 func (l *lane) conclude(c *chunk, reply supervisor.RecvPayload, j judgement, took time.Duration) (running *job) {
 	x := l.executor
-	running, untouched := c.harvest(true)
-	var verdicts []verdict
+	h := c.harvest(true)
+	running, untouched, verdicts := h.running, h.untouched, h.verdicts
 	x.mu.Lock()
 	l.chunk = nil
 	pace := x.paceLocked(c.function())
@@ -176,6 +176,7 @@ func (l *lane) conclude(c *chunk, reply supervisor.RecvPayload, j judgement, too
 	}
 	x.mu.Unlock()
 	x.deliver(verdicts)
+	c.settle(h.finished) // last: it may run user code
 	if j.load && j.alive {
 		x.events.emit(Event{Kind: EventStartFailed, Worker: l.id, Err: j.err})
 		x.failed(j.err)

@@ -132,11 +132,12 @@ func (x *Executor) refusalLocked() error {
 // Shutdown accepts no further task, finishes all that were accepted, retries included, and ends the workers. When ctx
 // ends first the rest gets ErrClosed, the workers are killed, and the error is [supervisor.ErrTimeout]; so a ctx that has ended
 // kills at once. Otherwise an error names what could not be ended: goroutine workers whose code ignores its context. It may
-// be called again and by many at once; with the ctx of one of its own tasks, in a worker that is a goroutine, it does
-// not wait.
+// be called again and by many at once; with the ctx of one of its own tasks, in a worker that is a goroutine, it
+// returns at once, and the end follows.
 func (x *Executor) Shutdown(ctx context.Context) error {
 	x.close()
 	if ctx.Value(taskKey{x}) != nil {
+		task.Go(func(context.Context) { _ = x.Shutdown(context.Background()) }) // others learn its error
 		return nil
 	}
 	if late(x.drained, ctx) || late(x.lanesGone(), ctx) {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/workerlink/supervisor"
 	"github.com/workerlink/supervisor/internal/proc"
+	"github.com/workerlink/supervisor/internal/testkit"
 )
 
 func TestPace(t *testing.T) {
@@ -150,4 +153,74 @@ func TestJournalThatCannotBeRead(t *testing.T) {
 			_, _ = eye.result(1, f) // what follows may be readable, or not
 		})
 	}
+}
+
+// scribbled is the journal that the task scribble spoils.
+var scribbled struct {
+	sync.Mutex
+	lane *lane
+}
+
+var scribble = Define("test.scribble", func(_ context.Context, n int) (int, error) {
+	if n == 0 {
+		scribbled.Lock()
+		defer scribbled.Unlock()
+		scribbled.lane.journal.words[2].Store(9)
+	}
+	return n, nil
+})
+
+// A word in the journal that no worker of ours writes is an offence against the protocol: its task has that verdict, and
+// the worker goes.
+func TestOddWordInAJournal(t *testing.T) {
+	x, err := New(Options{MaxWorkers: 1, MinIdle: 1, Workers: []supervisor.ChildOption{supervisor.WithType(supervisor.Goroutine)}})
+	require.NoError(t, err, "New")
+	testkit.Until(t, "a worker is idle", func() bool {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if len(x.state.crew.idle) == 0 {
+			return false
+		}
+		scribbled.lane = x.state.crew.idle[0]
+		return true
+	})
+	for item := range Map(t.Context(), x, scribble, slices.Values([]int{0, 1, 2, 3}), Chunk(4)) {
+		if item.Index == 2 {
+			require.ErrorIs(t, item.Err, supervisor.ErrProtocol, "item 2")
+		} else if item.Err != nil {
+			require.ErrorIs(t, item.Err, supervisor.ErrProtocol, "item %d", item.Index)
+		}
+	}
+	require.NoError(t, x.Shutdown(t.Context()), "Shutdown")
+	require.EqualValues(t, 1, x.Stats().Workers.Crashed, "workers that had to go")
+}
+
+// A worker that is idle takes what is queued although another one is starting, which may take long.
+func TestIdleWorkerBesideOneThatStarts(t *testing.T) {
+	x, err := New(Options{MaxWorkers: 2, IdleTimeout: -1, Workers: []supervisor.ChildOption{supervisor.WithType(supervisor.Goroutine)}})
+	require.NoError(t, err, "New")
+	ask := func() {
+		t.Helper()
+		f, err := scribble.Submit(t.Context(), x, 1)
+		require.NoError(t, err, "Submit")
+		v, err := f.Result(testkit.Context(t))
+		require.NoError(t, err, "Result")
+		require.Equal(t, 1, v, "value")
+	}
+	ask()
+	pretend := func(n int) { // that one is starting
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.state.crew.coming += n
+		x.state.crew.starting += n
+	}
+	testkit.Until(t, "the worker is idle", func() bool {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		return len(x.state.crew.idle) == 1
+	})
+	pretend(1)
+	ask()
+	pretend(-1)
+	require.NoError(t, x.Shutdown(t.Context()), "Shutdown")
 }

@@ -54,7 +54,7 @@ type history struct {
 	crashes  int       // at how many crashes it was running
 	lost     int       // how often its worker died before it began
 	alone    bool      // it must not travel with others: it may be what kept them from arriving
-	canceled error     // why its context was ended while it was running
+	canceled error     // why nobody wants it any more, if that came while it was running or on its way
 	accepted time.Time // if its wait is measured
 }
 

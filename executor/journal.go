@@ -14,7 +14,7 @@ import (
 // journal is where a worker writes how far it is with a chunk of tasks, for a host that wants to know although the
 // worker may be dead: in memory that both share, or in that of the host itself if the worker is a goroutine.
 //
-// For each task of the chunk, by its place, there is a word that both sides change by exchange only:
+// For each task of the chunk, by its place, there is a word that both sides change by exchange while both could:
 //
 //	waiting -> begun -> done      by the worker
 //	   |                          done: its result is in the journal

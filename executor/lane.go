@@ -62,7 +62,7 @@ const (
 )
 
 func newLane(x *Executor, replaces *lane) *lane {
-	l := &lane{executor: x, replaces: replaces, wake: make(chan struct{}, 1), id: -1, coming: true}
+	l := &lane{executor: x, replaces: replaces, wake: make(chan struct{}, 1), id: -1}
 	if n := x.cfg.recycle.MaxRequests; n > 0 {
 		l.due = max(1, n-uint64(float64(n)*rand.Float64()/10))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/workerlink/supervisor"
@@ -60,11 +61,10 @@ func (m *mapping[In, Out]) run(input iter.Seq2[In, error], yield func(Item[In, O
 	var cancel context.CancelCauseFunc
 	m.ctx, cancel = context.WithCancelCause(m.ctx)
 	unwatch := context.AfterFunc(m.ctx, func() { m.executor.cancelAll(m, cause(m.ctx)) })
-	defer unwatch()
 	left := true
 	defer func() {
+		unwatch()
 		if left { // also by a panic of the loop's body
-			unwatch()
 			cancel(supervisor.ErrCanceled)
 			m.executor.cancelAll(m, supervisor.ErrCanceled)
 		}
@@ -135,7 +135,7 @@ func (o *outlet[In, Out]) inOrder(batch []Item[In, Out]) []Item[In, Out] {
 	return batch
 }
 
-// put keeps an item until it is yielded; the mutex is held.
+// putLocked keeps an item until it is yielded.
 func (m *mapping[In, Out]) putLocked(item Item[In, Out]) {
 	if !m.cfg.ordered {
 		m.ready = append(m.ready, item)
@@ -185,8 +185,13 @@ func (m *mapping[In, Out]) feed(input iter.Seq2[In, error]) {
 		signal(m.news)
 	}()
 	var batch []*job
+	flush := func() bool {
+		full := batch
+		batch = nil
+		return len(full) == 0 || m.submit(full)
+	}
 	for in, err := range input {
-		at, ok := m.next()
+		at, ok := m.next(flush)
 		if !ok {
 			break
 		}
@@ -202,20 +207,17 @@ func (m *mapping[In, Out]) feed(input iter.Seq2[In, error]) {
 		if batch = append(batch, t); len(batch) < m.cfg.chunk {
 			continue
 		}
-		if !m.submit(batch) {
-			batch = nil
+		if !flush() {
 			break
 		}
-		batch = nil
 	}
-	if len(batch) > 0 {
-		m.submit(batch)
-	}
+	flush()
 	finished = true
 }
 
-// next returns the number of the value that was just read, once there is room for it; false if it is not wanted.
-func (m *mapping[In, Out]) next() (at int, ok bool) {
+// next returns the number of the value that was just read, once there is room for it; false if it is not wanted. Before
+// it waits it sends, by flush, what was read: that may be what the loop waits for.
+func (m *mapping[In, Out]) next(flush func() bool) (at int, ok bool) {
 	for {
 		if m.ctx.Err() != nil {
 			return 0, false
@@ -228,6 +230,9 @@ func (m *mapping[In, Out]) next() (at int, ok bool) {
 			return at, true
 		}
 		m.mu.Unlock()
+		if !flush() {
+			return 0, false
+		}
 		select {
 		case <-m.room:
 		case <-m.ctx.Done():
@@ -305,7 +310,7 @@ func (x *Executor) cancelAll(o owner, why error) {
 	}
 	for l := range s.crew.lanes {
 		if c := l.chunk; c != nil {
-			for _, t := range c.tasks {
+			for _, t := range slices.Backward(c.tasks) { // so that what has not begun is not put back for the one that runs
 				if t.owner == o && t.wire.chunk == c {
 					verdicts = append(verdicts, x.cancelSentLocked(t, why)...)
 				}
