@@ -4,6 +4,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -112,3 +113,12 @@ func TestSameWriter(t *testing.T) {
 type funcs []func()
 
 func (funcs) Write(p []byte) (int, error) { return len(p), nil }
+
+// Who waits for a life that comes up and ends before he looks has waited for it all the same.
+func TestLifeThatIsOverBeforeAnybodyLooks(t *testing.T) {
+	sl := newSlot(nil, childConfig{})
+	sl.life, sl.err = newLife(sl), because(ErrRestartLimit, errors.New("died at once"))
+	sl.state = StateEnded
+	require.NoError(t, sl.awaitUp(t.Context(), 0), "waiting for any life")
+	require.ErrorIs(t, sl.awaitUp(t.Context(), sl.life.Incarnation()), ErrRestartLimit, "waiting for the next one")
+}

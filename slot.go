@@ -266,19 +266,19 @@ func (s *slot) restart(ctx, force context.Context) error {
 	return s.awaitUp(ctx, seen)
 }
 
-// awaitUp waits for a life after the one seen.
+// awaitUp waits for a life after the one seen. It may be over by the time.
 func (s *slot) awaitUp(ctx context.Context, seen uint64) error {
 	for {
 		s.mu.Lock()
 		state, life, err, changed := s.state, s.life, s.err, s.changed
 		s.mu.Unlock()
 		switch {
-		case state == StateUp && life.Incarnation() > seen:
+		case state == StateIdle || state == StateStopping:
+			return because(ErrClosed, err)
+		case life != nil && life.Incarnation() > seen:
 			return nil
 		case state == StateEnded:
 			return forGood(err)
-		case state == StateIdle || state == StateStopping:
-			return because(ErrClosed, err)
 		}
 		select {
 		case <-changed:
