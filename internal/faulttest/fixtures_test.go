@@ -35,6 +35,14 @@ func times(few, all int) int {
 	}
 }
 
+// notShort leaves a test of mere load out under -short.
+func notShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a load is not short")
+	}
+}
+
 // newSupervisor returns one that is closed at the end of the test.
 func newSupervisor(t testing.TB, kind supervisor.ChildType, opts ...supervisor.Option) *supervisor.Supervisor {
 	t.Helper()

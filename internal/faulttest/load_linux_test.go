@@ -57,6 +57,7 @@ func startBare(t *testing.T, n int) time.Duration {
 }
 
 func TestL01ManyChildren(t *testing.T) {
+	notShort(t)
 	testkit.NoLeaks(t)
 	n := times(40, 1000)
 	bare := startBare(t, n)

@@ -73,6 +73,7 @@ func (o *teller) Heap() uint64 { return clerkHeap() }
 
 // Each message is answered by its own echo, and executed once: the workers' sums are those of the numbers sent.
 func TestL02ManyMessages(t *testing.T) {
+	notShort(t)
 	eachKind(t, func(t *testing.T, k childtest.Kind) {
 		const children = 8
 		all, rounds := times(40_000, 10_000_000), 10
@@ -161,6 +162,7 @@ func sizes() (all []int) {
 
 // While large payloads are on their way to and from one child, small ones pass to and from another.
 func TestL07MixedSizes(t *testing.T) {
+	notShort(t)
 	eachKind(t, func(t *testing.T, k childtest.Kind) {
 		r := childtest.StartTwo(t, k)
 		ctx := context.Background()
