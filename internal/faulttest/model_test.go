@@ -249,7 +249,7 @@ func (m *modelState) foreseeOwn(s *modelStep, crowded bool) {
 		case r.child.gone:
 			r.refuse, r.barred = r.refuse|fateNoChild, true
 		case r.child.ended:
-			r.refuse, r.barred = r.refuse|fateExit, !m.returns[r.child]
+			r.refuse, r.barred = r.refuse|fateExit|fateClosed, !m.returns[r.child]
 		}
 	}
 	if s.req != nil && s.Timeout > 0 && s.Timeout < time.Minute {
@@ -298,7 +298,7 @@ func (m *modelState) foreseeOthers(s *modelStep, takers int) {
 	case opKill:
 		may, busy = fateExit, fateBusy
 		if s.child.temporary {
-			refuse = fateExit
+			refuse = fateExit | fateClosed // closed, because of the exit, once it is known that no life follows
 		}
 	case opShutdown, opClose:
 		may, refuse = fateClosed, fateClosed
