@@ -195,6 +195,7 @@ func TestL07MixedSizes(t *testing.T) {
 				calls.Add(1)
 			}
 		})
+		testkit.Until(t, "the large calls have begun", func() bool { return calls.Load() > 0 })
 		if k.Can.Process { // by reference a large call is as short as a small one
 			testkit.Until(t, "many small calls pass while one large call is under way", func() bool {
 				before := calls.Load()
